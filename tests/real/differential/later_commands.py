@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from typing import Any
 
 from hypothesis import strategies as st
+
+from tests.real.differential.later import FREE
 
 _FREE = {"type": "dangerFullAccess"}
 _EXEC = "command/exec"
@@ -103,7 +106,117 @@ _streamed = st.sampled_from([{"processId": _NAME, "tty": True}, {"processId": _N
 #: A cap that cuts a character in two shows another character in its place; so the lines of a capped command are of one byte each.
 _caps = st.sampled_from([{"outputBytesCap": 3}, {"outputBytesCap": 0}, {"outputBytesCap": 50}])
 
+
+# -- commands of the model that go on ---------------------------------------------------------------------------------------
+
+#: A reply for a request that has the number of a command that goes on.
+_GOING = {"match": {"tool_pattern": "running with session ID ([0-9]+)"}}
+_LONG = {"hang": True}
+
+
+def _call(call: str, name: str, arguments: dict[str, Any] | str, result: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function_call", "name": name, "call_id": call, "arguments": arguments, "result": result}
+
+
+def _exec(call: str, line: str, wait: int, result: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return _call(call, "exec_command", {"cmd": line, "yield_time_ms": wait, **more}, result)
+
+
+def _typed(call: str, text: str | None, result: dict[str, Any], number: str = "${1}") -> dict[str, Any]:
+    given = "" if text is None else f', "chars": {json.dumps(text)}'
+    return _call(call, "write_stdin", f'{{"session_id": {number}{given}, "yield_time_ms": 300}}', result)
+
+
+def _background(call: str) -> dict[str, dict[str, Any]]:
+    """Return what a client may ask for while a command goes on, by a short name."""
+    asks = {
+        "list": {}, "first": {"limit": 1}, "after": {"cursor": f"$process {call}"}, "odd": {"cursor": "x"}, "none": {"limit": 0},
+    }  # fmt: skip
+    ends = {"clean": ("clean", {}), "end": ("terminate", {"processId": f"$process {call}"})}
+    ends |= {"other": ("terminate", {"processId": "5"}), "bad": ("terminate", {"processId": "x"})}
+    found = {name: ("list", given) for name, given in asks.items()} | ends
+    made = {
+        name: {"ask": f"thread/backgroundTerminals/{method}", "params": {"threadId": "$thread 0", **given}}
+        for name, (method, given) in found.items()
+    }
+    # What has ended is listed a moment later.
+    return {
+        **made,
+        "over": {"ended": call, "pause": 0.3},
+        "archive": {"ask": "thread/archive", "params": {"threadId": "$thread 0"}},
+    }
+
+
+def _going(replies: list[Any], turns: list[dict[str, Any]], asks: list[str]) -> dict[str, Any]:
+    """Return a scenario of turns whose model has these replies, and of a client that asks for what goes on after them."""
+    # The number of a command has four or five digits: a counted usage would depend on them.
+    turns_ = [replies[0], *({**_GOING, **reply} for reply in replies[1:]), {"items": ["Bye."], "times": "always"}]
+    script = [{**turn, "usage": {"input_tokens": 9, "output_tokens": 1}} for turn in turns_]
+    calls = [{"open": FREE}, *turns, *(_background("call_1")[name] for name in asks)]
+    items = {"ask": "thread/items/list", "params": {"threadId": "$thread 0"}}
+    told = {"api": "v2", "calls": [*calls, *([] if "archive" in asks else [items])], "steps": [], "raw": True}
+    return {"script": script, "conversation": told, "experimental": True, "model": "gpt-5.5"}
+
+
+def _typing(lines: list[str], ends: str, code: int, later: bool, asks: list[str]) -> dict[str, Any]:
+    """Return a scenario of a terminal that answers each line; `later`: in a second turn."""
+    loop = f'while read -r x; do echo "got $x"; [ "$x" = quit ] && exit {code}; done'
+    replies: list[Any] = [{"items": [_exec("call_1", loop, 250, _LONG, tty=True)]}, *([{"items": ["Soon."]}] if later else [])]
+    for n, line in enumerate([*lines, *(["quit", "more"] if ends == "quit" else [])]):
+        result = {"stdout": f"{line}\r\ngot {line}\r\n", **({"exit_code": code} if line == "quit" else {})}
+        replies.append({"items": [_typed(f"write_{n}", f"{line}\n", result)]})
+    if ends == "break":
+        replies.append({"items": [_typed("break", "\x03", {"stdout": "^C", "exit_code": 1})]})
+    if ends == "unknown":
+        replies.append({"items": [_typed("unknown", "a", {}, "5")]})
+    return _going(replies, [{"turn": "Go."}, *([{"turn": "On."}] if later else [])], asks)
+
+
+def _sleeping(out: str, last: str, code: int, how: str, tty: bool) -> dict[str, Any]:
+    """Return a scenario of a command that ends by itself, and what the model or the client does until it has ended."""
+    line = f"printf '{out}'; sleep 1; printf '{last}'; exit {code}"
+    result = {"stdout": out, "duration_ms": 1000, "later": last, "exit_code": code}
+    first = _exec("call_1", line, 5000 if how == "waits" else 250, result, **({"tty": True} if tty else {}))
+    poll = {"items": [_typed("poll", None if tty else "", {})]}
+    other = {"items": [_exec("call_2", "sleep 2", 5000, {"duration_ms": 2000})]}
+    replies = {"polls": [poll, poll], "other": [other, poll], "refused": [{"items": [_typed("write", "a", {})]}, poll]}
+    turns: list[dict[str, Any]] = [{"turn": "Go.", **({"cut": "call_1"} if how == "cut" else {})}]
+    if how in ("left", "cut"):
+        turns.append({"ended": "call_1"})
+    if how == "read":
+        turns += [{"ended": "call_1"}, {"turn": "On."}]
+        replies["read"] = [{"items": ["Soon."]}, poll]
+    return _going([{"items": [first]}, *replies.get(how, [])], turns, ["list"])
+
+
+_ends = st.lists(st.sampled_from(["list", "first", "after", "odd", "none", "other", "bad"]), max_size=3)
+
 KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "terminal with input": st.builds(
+        _typing,
+        st.lists(st.text("abé☂", min_size=1, max_size=9), max_size=3),
+        st.sampled_from(["quit", "quit", "break", "unknown"]),
+        st.integers(1, 100),
+        st.booleans(),
+        st.just(["list"]),
+    ),
+    "terminal that is ended": st.builds(
+        lambda lines, later, asks, end: _typing(
+            lines, "", 0, later, [*asks, end, *([] if end == "archive" else ["over", "list"])]
+        ),
+        st.lists(st.text("ab", min_size=1, max_size=9), max_size=2),
+        st.booleans(),
+        _ends,
+        st.sampled_from(["clean", "end", "archive"]),
+    ),
+    "command that goes on": st.builds(
+        _sleeping,
+        st.text("abé☂", max_size=9),
+        st.text("abé☂", max_size=9),
+        st.integers(0, 100),
+        st.sampled_from(["waits", "polls", "other", "refused", "left", "read", "cut"]),
+        st.just(False),
+    ),
     "client's command": st.one_of(
         st.builds(_once, _texts, _texts, st.integers(0, 200), st.one_of(_buffered, _streamed), st.just({})),
         st.builds(_once, st.text("ab\n", max_size=9), st.text("ab\n", max_size=9), st.integers(0, 9), _buffered, _caps),
@@ -123,3 +236,27 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         ),
     ),
 }
+
+
+def examples() -> dict[str, dict[str, Any]]:
+    """Return the scenarios that are recorded, by name."""
+    own = {"processId": _NAME}
+    asks = [
+        {"ask": f"{_EXEC}/write", "params": {"processId": _NAME, "deltaBase64": "%%"}},
+        {"ask": f"{_EXEC}/write", "params": {"processId": _NAME, "deltaBase64": "aGk="}},
+        {"ask": f"{_EXEC}/resize", "params": {"processId": _NAME, "size": {"cols": 9, "rows": 9}}},
+        {"ask": _EXEC, "params": {"command": ["true"], "processId": _NAME}},
+        {"ask": _EXEC, "params": {"command": ["true"], "env": {"A": 5}}},
+        {"ask": _EXEC, "params": {"command": ["true"], "tty": True, "size": {"cols": 0, "rows": 9}}},
+    ]
+    return {
+        "client-command": _once("a\nb", "c\n", 3, {}, {}),
+        "client-command-capped": _once("abc", "", 0, {**own, "streamStdoutStderr": True}, {"outputBytesCap": 2}),
+        "client-command-with-input": _fed(["a", "b"], {"tty": True}, "quit", 7),
+        "client-command-terminated": _fed(["a"], {"streamStdin": True}, "terminate", 7),
+        "client-command-refused": _refused(asks, own),
+        "terminal-with-input": _typing(["a"], "quit", 7, True, []),
+        "terminals-ended": _typing([], "", 0, False, ["first", "after", "odd", "bad", "other", "end", "over", "list"]),
+        "command-goes-on": _sleeping("a", "b", 3, "polls", False),
+        "command-goes-on-after-an-interrupt": _sleeping("a", "b", 0, "cut", False),
+    }

@@ -25,6 +25,7 @@ are an estimate (`masked`).
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Any
@@ -76,6 +77,8 @@ def masked(frames: list[Frame]) -> list[Frame]:
             return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
         if isinstance(value, str) and value.startswith("invalid cursor: {"):
             return "invalid cursor: opaque"
+        if isinstance(value, str):  # numbers of commands that go on
+            return re.sub(r'(session ID |"session_id": ?|process id )[0-9]+', r"\1opaque", value)
         return [mask(one) for one in value] if isinstance(value, list) else value
 
     return [_with(frame, mask(frame.value)) for frame in frames]

@@ -330,7 +330,53 @@ def base64_error(text: str) -> str | None:
     return f"Invalid last symbol {data[end - 1]}, offset {end - 1}." if data and _SIGNS.index(data[end - 1]) & unused else None
 
 
+# -- commands of the model that go on after their call -----------------------------------------------------------------------
+
+
+def terminals(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Handle thread/backgroundTerminals/list: the commands of a thread that go on, page by page, by number."""
+    thread, cursor, limit = session.thread(params["threadId"]), params.get("cursor"), params.get("limit")
+    after = -1 if cursor is None else _number(cursor, "cursor")
+    left = [terminal for terminal in thread.running() if terminal.number > after]
+    size = len(left) if limit is None else max(limit, 1)
+    data = [
+        {
+            "itemId": terminal.values["call"],
+            "processId": str(terminal.number),
+            "command": terminal.line,
+            "cwd": terminal.values["cwd"],
+            **dict.fromkeys(("osPid", "cpuPercent", "rssKb")),
+        }
+        for terminal in left[:size]
+    ]
+    session.answer(request, {"data": data, "nextCursor": data[-1]["processId"] if len(left) > size else None})
+
+
+def clean(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Handle thread/backgroundTerminals/clean: end all commands of a thread that go on."""
+    thread = session.thread(params["threadId"])
+    session.answer(request, {})
+    thread.kill()
+
+
+def end_terminal(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """Handle thread/backgroundTerminals/terminate: end a command of a thread."""
+    thread = session.thread(params["threadId"])
+    number = _number(params["processId"], "background terminal process id")
+    session.answer(request, {"terminated": any(terminal.number == number for terminal in thread.running())})
+    thread.kill(number)
+
+
+def _number(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise Refused(f"invalid {what}: invalid digit found in string")
+    return int(text)
+
+
 LATER: dict[str, Method] = {
+    "thread/backgroundTerminals/list": terminals,
+    "thread/backgroundTerminals/clean": clean,
+    "thread/backgroundTerminals/terminate": end_terminal,
     "command/exec": later_command,
     "command/exec/write": write,
     "command/exec/resize": resize,
