@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from base64 import b64decode
 from typing import Any
 
 from tests.fakes.scripted.conversing import Conversation, is_started
@@ -97,7 +98,7 @@ class Calls(Later):
     """A client that asks for what it has got: a text of a request that begins with `$` stands for an earlier answer.
 
     `$turn N` is the N-th turn of the client, `$thread N` the N-th thread, `$next`, `$back` and `$item` the cursors and the
-    first item of the latest list.
+    first item of the latest list, `$process CALL` the process of a command.
     """
 
     def play(self) -> None:
@@ -111,6 +112,9 @@ class Calls(Later):
                 self.known[f"$thread {len(self.threads) - 1}"] = self.threads[-1]
             elif "turn" in step:
                 self._turn(step)
+            elif "ended" in step:
+                self.client.wait("item/completed", lambda m, call=step["ended"]: _item(m) == ("item/completed", call))
+                time.sleep(step.get("pause", 0))
             elif "pause" in step:
                 time.sleep(step["pause"])
             else:
@@ -122,8 +126,14 @@ class Calls(Later):
         if "error" in reply:
             return
         turn = reply["result"]["turn"]["id"]
+        if "cut" in step:  # in the call, once it has begun
+            self.client.wait("item/started", lambda m: _item(m) == ("item/started", step["cut"]))
+            time.sleep(0.2)
+            self.client.call("turn/interrupt", {"threadId": given["threadId"], "turnId": turn})
         self.client.wait("turn/completed", lambda m: m.get("method") == "turn/completed" and m["params"]["turn"]["id"] == turn)
         self.known[f"$turn {self.turns}"] = turn
+        items = [(message.get("params") or {}).get("item") or {} for message in self.client.messages()]
+        self.known |= {f"$process {item['id']}": item["processId"] for item in items if item.get("processId")}
         self.turns += 1
 
     def _ask(self, method: str, params: dict[str, Any]) -> None:
@@ -147,3 +157,30 @@ class Calls(Later):
         if isinstance(value, list):
             return [self._meant(inner) for inner in value]
         return self.known.get(value, value) if isinstance(value, str) and value.startswith("$") else value
+
+
+class Commands(Calls):
+    """A client that runs commands of its own (`run`), and waits for their output (`printed`: bytes) and for their end (`end`)."""
+
+    def play(self) -> None:
+        """Play the steps in their order."""
+        self.running: dict[str, Any] = {}
+        self.read: dict[str, int] = {}
+        for step in self.told["commands"]:
+            if "run" in step:
+                self.running[step["run"].get("processId", "")] = self.client.post("command/exec", step["run"])
+            elif "printed" in step:
+                self._read(*step["printed"])
+            elif "pause" in step:
+                time.sleep(step["pause"])
+            elif "end" in step:
+                self.client.reply_to(self.running.pop(step["end"]))
+            else:
+                self.client.call(step["ask"], step["params"])
+
+    def _read(self, name: str, size: int) -> None:
+        method = "command/exec/outputDelta"
+        while self.read.get(name, 0) < size:
+            delta = self.client.notification(method, processId=name)["deltaBase64"]
+            self.read[name] = self.read.get(name, 0) + len(b64decode(delta))
+        self.read[name] -= size

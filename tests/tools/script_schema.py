@@ -31,6 +31,7 @@ REQUEST: dict[str, Any] = {
         "outputs": OBJECT,
         "user": STRING,
         "pattern": {"type": "string", "format": "regex"},
+        "tool_pattern": {"type": "string", "format": "regex"},
         "tool": STRING,
         "instructions": STRING,
         "turn": COUNT,

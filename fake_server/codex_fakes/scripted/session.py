@@ -81,10 +81,11 @@ class Session:
         self.config, self.user_config, self.flags = self.file.config, self.file.user, self.file.flags
         self.file.look(Settings(self.config, cwd, home, self.table["settings"], version))
         self.threads: dict[str, Thread] = {}
-        self._answered: list[tuple[Gap, Ticket]] = []  # replies that may have come after the end of their turns
+        self._timers: list[tuple[Sleep, Callable[[], None]]] = []  # what happens at a time, without the running turns
         self._held = 0.0  # the end of the last gap before output (monotonic seconds)
         self._left: list[Thread] = []  # turns of threads that were loaded again in mid-turn
         self.rules: list[list[str]] = []  # what amendments have allowed
+        self.processes: dict[str, Any] = {}  # the commands of command/exec that run, by the client's id
         self.skills: dict[str, bool] = {}  # what skills/config/write has switched on or off
         self.login: tuple[str, str] | None = None  # a login by ChatGPT that is under way: its id, and "v1" or "v2"
         self.account: dict[str, Any] | None = None
@@ -108,7 +109,7 @@ class Session:
             self._settle()
             if ticket is not None:  # else a reply to nothing: the real server is silent
                 ticket.reply = message
-                self._answered.append((Gap(OVERTAKEN, self.server), ticket))
+                self._timers.append((Gap(OVERTAKEN, self.server), ticket.take_late))
             return
         if message["method"] not in ("turn/interrupt", "interruptConversation"):
             self._settle()
@@ -141,8 +142,8 @@ class Session:
             self._require_experimental(method, params)
         if self.store is not None and (method.startswith("thread/") or "onversation" in method):
             self._refresh()
-        scripted = self.model.answer(method, params)
         handler = self._handler_of(method)
+        scripted = None if method in self.answers.get("handled", ()) else self.model.answer(method, params)
         if scripted is not None:
             self._scripted(message["id"], method, scripted)
         elif handler is not None:
@@ -246,7 +247,7 @@ class Session:
     @property
     def may_advance(self) -> bool:
         """Return True if a turn can continue now."""
-        return any(wait.ready() for wait, _ in self._answered) or any(
+        return any(wait.ready() for wait, _ in self._timers) or any(
             thread.waits is not None and thread.waits.ready() for thread in self._running()
         )
 
@@ -276,11 +277,11 @@ class Session:
     def advance(self, quiet: bool = True) -> None:
         """Let all turns continue that need not wait. `quiet` is True if no message from the client is waiting at the moment."""
         if quiet:
-            answered = [(wait.ready(), wait, ticket) for wait, ticket in self._answered]
-            self._answered = [(wait, ticket) for ready, wait, ticket in answered if not ready]
-            for ready, _, ticket in answered:
-                if ready and ticket.late is not None:
-                    ticket.late()
+            timers = [(wait.ready(), wait, act) for wait, act in self._timers]
+            self._timers = [(wait, act) for ready, wait, act in timers if not ready]
+            for ready, _, act in timers:
+                if ready:
+                    act()
         for thread in self._running():
             try:
                 thread.step(quiet)
@@ -295,8 +296,12 @@ class Session:
     def next_due(self) -> float | None:
         """Return the time at which the next pause of the script ends."""
         times = [thread.waits.until for thread in self._running() if isinstance(thread.waits, Sleep)]
-        times += [wait.until for wait, _ in self._answered]
+        times += [wait.until for wait, _ in self._timers]
         return min(times) if times else None
+
+    def after(self, seconds: float, act: Callable[[], None]) -> None:
+        """Call a function after some seconds, whether a turn runs or not."""
+        self._timers.append((Sleep(seconds), act))
 
     # -- the state folder ---------------------------------------------------------------------------------------------
 

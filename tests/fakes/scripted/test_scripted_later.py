@@ -50,7 +50,7 @@ def _as_kept(frame: Frame) -> Frame:
 
 
 def test_there_are_recordings() -> None:
-    assert len(NAMES) == 75
+    assert len(NAMES) == 84
 
 
 @pytest.mark.parametrize("name", NAMES)

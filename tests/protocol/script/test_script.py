@@ -126,6 +126,14 @@ BAD: dict[str, tuple[Any, str]] = {
         [{"match": {"pattern": "(a)"}, "items": ["${2}"]}],
         "turns[0].items has ${2}, but the pattern has 1 group. Write ${0} for the whole match.",
     ),
+    "a group that no output has": (
+        [{"match": {"tool_pattern": "(a)"}, "items": ["${2}"]}],
+        "turns[0].items has ${2}, but the pattern has 1 group. Write ${0} for the whole match.",
+    ),
+    "two patterns": (
+        [{"match": {"tool_pattern": "a", "pattern": "b"}, "items": ["a"]}],
+        'turns[0].match: "pattern" and "tool_pattern" cannot be used together, because both name the groups of the items.',
+    ),
 }
 
 
@@ -239,6 +247,7 @@ def test_every_example_of_the_page_is_a_script() -> None:
     ("match", "sentence"),
     [
         ({"pattern": "("}, '"pattern" is not a regular expression'),
+        ({"tool_pattern": "("}, '"tool_pattern" is not a regular expression'),
         ({"turn": 0}, '"turn" must be a whole number, 1 or more'),
         ({"turn": True}, '"turn" must be a whole number, 1 or more'),
         ({"repeated": 1}, '"repeated" must be true or false'),

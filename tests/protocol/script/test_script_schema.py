@@ -26,6 +26,8 @@ UNSEEN = {
     "items with a status",
     "a fault without effect",
     "a group that is not there",
+    "a group that no output has",
+    "two patterns",
 }
 
 

@@ -24,7 +24,7 @@ from codex_replay.shell.http.backend_process import BackendProcess, BackendSessi
 from codex_replay.shell.rpc.client import Client
 from tests.fakes.scripted.conversing import CLIENT
 from tests.real.differential.scenarios import GREETING, conversation, each_turn, reasonings, searches, texts, usages, words
-from tests.support.later_clients import AtOnce, Calls, Later
+from tests.support.later_clients import AtOnce, Calls, Commands, Later
 
 #: A call of a tool of the client's.
 TOOL = {
@@ -276,7 +276,8 @@ def _play(argv: list[str], home: HermeticHome, env: dict[str, str], scenario: di
         client.request("initialize", {"clientInfo": CLIENT, **({"capabilities": able} if able else {})})
         client.notify("initialized")
         told = scenario["conversation"]
-        kind = AtOnce if "at_once" in told else Calls if "calls" in told else Later
+        kinds: dict[str, type[Later]] = {"at_once": AtOnce, "calls": Calls, "commands": Commands}
+        kind = next((kind for name, kind in kinds.items() if name in told), Later)
         kind(client, scenario["conversation"], str(home.work), gates).play()
         client.close()
         place = str(home.home.parent).encode()

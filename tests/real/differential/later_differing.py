@@ -13,7 +13,8 @@ They are what the real 0.169.0 does by chance. This is the one list of them for 
 - the end of a call that the client does not approve comes before or after the thread goes on (`ended_late`; 2 of 54 runs, on a
   loaded machine);
 - in an ephemeral thread, the reply to turn/start may come after turn/started (`answered_late`; 1 of 10 runs);
-- a command may print after the first moment, and then its output is also sent on its own (`without_deltas`).
+- a command may print after the first moment, and then its output is also sent on its own (`without_deltas`);
+- what a command of the client prints comes in any number of pieces, and may overtake the reply to its input (`in_one_piece`).
 
 `allowances` returns the names of those that two runs need; `count_later` prints how often each was needed, apart from what was
 equal at a second try only, which no list names.
@@ -24,6 +25,8 @@ are an estimate (`masked`).
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +77,8 @@ def masked(frames: list[Frame]) -> list[Frame]:
             return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
         if isinstance(value, str) and value.startswith("invalid cursor: {"):
             return "invalid cursor: opaque"
+        if isinstance(value, str):  # numbers of commands that go on
+            return re.sub(r'(session ID |"session_id": ?|process id )[0-9]+', r"\1opaque", value)
         return [mask(one) for one in value] if isinstance(value, list) else value
 
     return [_with(frame, mask(frame.value)) for frame in frames]
@@ -215,13 +220,30 @@ def without_deltas(frames: list[Frame]) -> list[Frame]:
     return [frame for frame in frames if _method(frame) != "item/commandExecution/outputDelta"]
 
 
+def in_one_piece(frames: list[Frame]) -> list[Frame]:
+    """Join what a command of the client prints in pieces, and put the reply to its input before what it prints for it."""
+    found, pending = list[Frame](), dict[str, dict[str, Any]]()
+    for frame in frames:
+        if _method(frame) == "command/exec/outputDelta":
+            params = frame.value["params"]
+            before = b64decode(pending.get(params["stream"], params | {"deltaBase64": ""})["deltaBase64"])
+            joined = b64encode(before + b64decode(params["deltaBase64"])).decode()
+            pending[params["stream"]] = {**params, "deltaBase64": joined}
+            continue
+        if not (frame.sender == "server" and frame.value.get("result") == {}):
+            values = [{"method": "command/exec/outputDelta", "params": pending.pop(name)} for name in sorted(pending)]
+            found += [_with(frame, {**value, "emittedAtMs": 0}, "server") for value in values]
+        found.append(frame)
+    return found
+
+
 def _method(frame: Frame) -> Any:
     """Return the method of a message of the server's."""
     return frame.value.get("method") if frame.sender == "server" else None
 
 
-def _with(frame: Frame, value: Any) -> Frame:
-    return Frame(frame.n, frame.t, frame.seam, frame.sender, frame.kind, dumps(value) + b"\n")
+def _with(frame: Frame, value: Any, sender: str | None = None) -> Frame:
+    return Frame(frame.n, frame.t, frame.seam, sender or frame.sender, frame.kind, dumps(value) + b"\n")
 
 
 def _opens(message: Any) -> bool:
@@ -236,6 +258,7 @@ def _opens(message: Any) -> bool:
 #: What the real server does by chance, in the order in which it is allowed.
 ALLOWANCES: dict[str, Callable[[list[Frame]], list[Frame]]] = {
     "a command's output is sent on its own": without_deltas,
+    "a command of the client prints in other pieces": in_one_piece,
     "calls of one reply begin in another order": in_order,
     "the reply to turn/start comes after turn/started": answered_late,
     "the warning about an amendment comes before or after the thread goes on": warned_late,

@@ -16,7 +16,7 @@ from codex_replay.core.redact.redactor import Redactor
 from codex_replay.shell.cassettes.file import CassetteWriter
 from codex_replay.shell.codex.origin import bundle_of
 from codex_replay.shell.http.backend_process import BackendProcess
-from tests.real.differential import later_lists
+from tests.real.differential import later_commands, later_lists
 from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, Both, at_once, command
 from tests.real.differential.later_corners import BUSY, COMPACT, FAILED, FULL, MODELS, compacted, reviewed
 from tests.real.differential.scenarios import GREETING, conversation
@@ -334,6 +334,7 @@ def conversations() -> dict[str, dict[str, Any]]:
             raw=False,
         ),
         **later_lists.examples(),
+        **later_commands.examples(),
     }
 
 

@@ -42,7 +42,7 @@ from codex_replay.shell.rpc.client import Client
 from tests.fakes.scripted.conversing import Conversation, initialize
 from tests.fakes.scripted.differing import differences
 from tests.fakes.scripted.in_process import InProcess
-from tests.real.differential import asking, broken_lives, corners, lives, vocabulary
+from tests.real.differential import asking, corners, lives, vocabulary
 from tests.real.differential.scenarios import KINDS as PLAIN
 from tests.real.differential.scenarios import numbered
 
@@ -240,7 +240,7 @@ def test_a_mutated_row_is_found(real: Real, tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", broken_lives.BROKEN)
+@pytest.mark.parametrize("kind", lives.BROKEN)
 def test_a_broken_life_is_found(kind: str, real: Real, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each class of lives of threads shows what is wrong in its part of the fake, in one of its scenarios in the usual lane."""
     url, table = real.session.url, load_table()
@@ -248,7 +248,7 @@ def test_a_broken_life_is_found(kind: str, real: Real, tmp_path: Path, monkeypat
     def imitated(scenario: dict[str, Any], number: str, broken: bool) -> list[Frame]:
         with monkeypatch.context() as patched:
             if broken:
-                broken_lives.BROKEN[kind](patched)
+                lives.BROKEN[kind](patched)
             return play_mutated(tmp_path / number, url, scenario, table)
 
     for n, scenario in enumerate(_examples(kind, USUAL // 2)):

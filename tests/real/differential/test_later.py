@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.shell.http.backend_process import BackendProcess
-from tests.real.differential import later, later_corners, later_lists
+from tests.real.differential import later, later_commands, later_corners, later_lists
 from tests.real.differential.later import Both
 from tests.real.differential.later_differing import VERSION, differences
 
@@ -25,7 +25,7 @@ FAKE = str(Path(sys.executable).with_name("fake-codex"))
 SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "3"))
 SEED = os.environ.get("CODEX_REPLAY_SEED")
 #: The classes of scenarios.
-KINDS = {**later.KINDS, **later_corners.KINDS, **later_lists.KINDS}
+KINDS = {**later.KINDS, **later_corners.KINDS, **later_lists.KINDS, **later_commands.KINDS}
 
 
 @pytest.fixture(scope="module")

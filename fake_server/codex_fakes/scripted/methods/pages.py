@@ -158,11 +158,12 @@ def items_list(session: Session, request: Any, params: dict[str, Any]) -> None:
 
 
 def _entries(session: Session, thread: Thread) -> list[dict[str, Any]]:
-    return [
+    entries = [
         {"turnId": turn["id"], "item": item, "startedAtMs": item["startedAtMs"], "completedAtMs": item["completedAtMs"]}
         for turn in turns_of(session, thread)
         for item in turn["items"]
     ]
+    return sorted(entries, key=lambda entry: entry["completedAtMs"])  # a command may end after its turn
 
 
 def items_read(session: Session, request: Any, params: dict[str, Any]) -> None:

@@ -240,6 +240,7 @@ def thread_archive(session: Session, request: Any, params: dict[str, Any]) -> No
     """Handle thread/archive: archive a thread and unload it."""
     thread = stored(session, params["threadId"])
     thread.interrupt()
+    thread.kill()
     if thread.loaded:
         _status(session, thread, "notLoaded")
     thread.archived, thread.loaded, thread.listeners, thread.written = True, False, [], True
@@ -403,4 +404,8 @@ def handler_of(method: str) -> Method | None:
         from codex_fakes.scripted.methods import review
 
         return review.METHODS[method]
+    if method.startswith(("command/exec", "thread/backgroundTerminals/")):
+        from codex_fakes.scripted.methods import machine
+
+        return machine.LATER.get(method)
     return METHODS.get(method)

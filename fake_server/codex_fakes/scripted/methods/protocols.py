@@ -24,6 +24,7 @@ class Session(Protocol):
     threads: dict[str, Thread]
     store: Store | None
     rules: list[list[str]]
+    processes: dict[str, Any]
     home: str
     cwd: str
     config: dict[str, Any]
@@ -55,6 +56,9 @@ class Session(Protocol):
 
     def send(self, frame: dict[str, Any]) -> None:
         """Send a notification."""
+
+    def after(self, seconds: float, act: Callable[[], None]) -> None:
+        """Call a function after some seconds, whether a turn runs or not."""
 
     def ask_again(self, thread: Thread) -> None:
         """Send the open requests of a thread's turn a second time."""

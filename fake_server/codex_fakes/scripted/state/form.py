@@ -105,6 +105,8 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
         if type(value) is not list:
             return unlike(value, "a sequence")
         return next((wrong for one in value if (wrong := wrong_value(one, kind[1:-1], forms)) is not None), None)
+    if kind[0] == "{":
+        return wrong_value(value, "map", forms) or wrong_value(list(value.values()), f"[{kind[1:-1]}]", forms)
     if kind in _WORDS:
         wanted, words = _WORDS[kind]
         if type(value) is not wanted:

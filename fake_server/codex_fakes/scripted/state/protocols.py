@@ -5,7 +5,7 @@ Only type checkers load the module, because `typing` must not be imported at sta
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Protocol
 
 from codex_fakes.scripted.state.settings import Settings
@@ -46,6 +46,9 @@ class Out(Protocol):
 
     def gap(self, name: str) -> Iterator[Any]:
         """Yield the pause `name` of the real server, if there is one."""
+
+    def after(self, seconds: float, act: Callable[[], None]) -> None:
+        """Call a function after some seconds, whether a turn runs or not."""
 
 
 class Turn(Protocol):

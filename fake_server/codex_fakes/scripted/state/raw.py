@@ -141,6 +141,10 @@ _ORDER = {
 _PASSED_ON = "internal_chat_message_metadata_passthrough"
 
 
+#: How the note about an interrupt begins, which Codex itself writes in place of the user.
+_ABORTED = "<turn_aborted>\n"
+
+
 def later_raw(item: Item, turn: str, new_id: Callable[[], str]) -> Item:
     """Return the raw item for an item in Codex versions after 0.92.
 
@@ -151,7 +155,10 @@ def later_raw(item: Item, turn: str, new_id: Callable[[], str]) -> Item:
         if item["type"] == "message":
             parts = item["content"]
             passed["content_item_kinds"] = ["user.image" if part["type"] == "input_image" else "user.text" for part in parts]
-            passed["content_item_metadata"] = [{"provenance": {"type": "user"}} for _ in parts]
+            author: Item = {"type": "user"}
+            if parts and parts[0].get("text", "").startswith(_ABORTED):
+                passed["content_item_kinds"], author = ["generic.turn_aborted"], {"type": "harness", "hook": False}
+            passed["content_item_metadata"] = [{"provenance": author} for _ in parts]
         return {"type": item["type"], "id": _PREFIXES[item["type"]] + new_id(), **item, _PASSED_ON: passed}
     passed = {"turn_id": turn}
     if item["type"] == "message":

@@ -17,7 +17,7 @@ from codex_replay.protocol.turn.frames import NOTHING, frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from typing import Any
 
     from codex_fakes.scripted.state.protocols import Out, Turn
@@ -86,6 +86,7 @@ class Thread:
         self._packed = b""
         # What later versions show (the traits of turn.json):
         self.clock: bool = out.table["traits"].get("clock", False)
+        self.terminals: dict[int, Any] = {}  # the commands that go on, or whose end the model has not read
         self.name: str | None = None
         self.forked_from: str | None = None
         self.failed = False  # whether the latest turn did
@@ -192,10 +193,11 @@ class Thread:
         values["startedMs"] = self._since.setdefault(values.get("item") or values.get("call"), values["ms"])
         statuses = [row["params"]["status"] for row in rows if row.get("method") == "thread/status/changed"]
         self.flags = statuses[-1].get("activeFlags", []) if statuses else self.flags
-        if self.turn is not None and self.turns and any(row.get("method") == "item/completed" for row in rows):
+        record = values.get("record") or (self.turns[-1] if self.turn is not None and self.turns else None)
+        if record is not None and any(row.get("method") == "item/completed" for row in rows):
             done = [frame["params"]["item"] for frame in frames(rows, "v2", values) if frame["method"] == "item/completed"]
             kept = [item for item in done if item["type"] != "commandExecution" or item["status"] != "declined"]
-            self.turns[-1].setdefault("full", []).extend(kept)  # the real server does not store a declined command
+            record.setdefault("full", []).extend(kept)  # the real server does not store a declined command
 
     @property
     def hears_raw(self) -> bool:
@@ -282,6 +284,22 @@ class Thread:
     def gap(self, name: str) -> Iterator[Any]:
         """Yield the pause `name` of the real server, if there is one."""
         return self._out.gap(name)
+
+    def after(self, seconds: float, act: Callable[[], None]) -> None:
+        """Call a function after some seconds, whether a turn runs or not."""
+        self._out.after(seconds, act)
+
+    def running(self) -> list[Any]:
+        """Return the commands that go on, by number."""
+        return [terminal for _, terminal in sorted(self.terminals.items()) if terminal.code is None]
+
+    def kill(self, number: int | None = None) -> bool:
+        """End the commands that go on, or only that with the number `number`. Return True if there was one."""
+        killed = [terminal for terminal in self.running() if number in (None, terminal.number)]
+        for terminal in killed:
+            terminal.end(-1)
+            del self.terminals[terminal.number]
+        return bool(killed)
 
     # -- running ------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,11 @@ class Ticket:
         """Return True if the reply has arrived."""
         return self.reply is not None
 
+    def take_late(self) -> None:
+        """Process the reply if it has come after the end of its turn."""
+        if self.late is not None:
+            self.late()
+
 
 class Sleep:
     """Wait for a time, in seconds from now."""

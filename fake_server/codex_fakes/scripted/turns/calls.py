@@ -167,7 +167,7 @@ class Calls:
         }
 
     def what_ran(self, code: int, output: str, ms: int = 0, sentence: str = "exec-output") -> str:
-        """Return the output that the model gets for a command that ran."""
+        """Return the output that the model gets for a command that ran; or that runs, with its number in place of its code."""
         lines, short = for_the_model(output, self.budget)
         text = self.turn.sentence(sentence, exitCode=code, lines=lines, output=short, **self.measures(output, ms))
         self._printed = text, code, output, ms

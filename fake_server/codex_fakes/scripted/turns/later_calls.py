@@ -1,9 +1,11 @@
-"""Calls that Codex versions after 0.92 handle differently: `exec_command`, and calls of dynamic tools, which are items."""
+"""Calls that Codex versions after 0.92 handle differently: commands, which can go on, and dynamic tools, which are items."""
 
 from __future__ import annotations
 
 from random import randrange
+from time import monotonic
 
+from codex_fakes.scripted.state.waits import Sleep
 from codex_fakes.scripted.turns.calls import UNANSWERED
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.protocol.turn.output import formatted
@@ -13,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from codex_fakes.scripted.state.thread import Thread
     from codex_fakes.scripted.turns.calls import Calls, Output
 
 #: The output for the model of a command that does not run, by the decision.
@@ -69,13 +72,126 @@ def execute(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Outpu
         thread.emit("exec-begin", running)
     text = f"{result.get('stdout', result.get('output', ''))}{result.get('stderr', '')}"
     text = result.get("aggregated", text)
-    code, ms = result.get("exit_code", 0), result.get("duration_ms", 0)
-    if ms and text:  # what is printed later than at once is sent on its own, too
-        calls.outputs("exec-output", running, {"stdout": text})
-    status = "completed" if code == 0 else "failed"
-    ended = {"aggregatedOutput": text or None, "exitCode": code, "durationMs": ms, "status": status}
-    thread.emit("exec-end", {**running, **ended})
-    return calls.what_ran(code, formatted(text, calls.budget), ms)
+    terminal = Terminal(thread, running, given)
+    wait = 0
+    if result.get("duration_ms") or result.get("hang"):
+        thread.terminals[terminal.number] = terminal
+        terminal.print(text)  # what is printed later than at once is sent on its own, too
+        terminal.end_by(result)
+        wait = _within(given.get("yield_time_ms", _WAIT), _WAITS)
+        yield Until(terminal, wait)
+    else:
+        terminal.printed = terminal.unread = text
+        terminal.end(result.get("exit_code", 0))
+    return terminal.answer(calls, min(wait, result.get("duration_ms", wait)))
+
+
+_WAIT = 10_000
+#: The shortest and the longest time, in milliseconds, that a call waits for the end of a command; and a write without text.
+_WAITS, _POLLS = (250, 30_000), (5_000, 300_000)
+
+
+def _within(ms: int, limits: tuple[int, int]) -> int:
+    return max(limits[0], min(ms, limits[1]))
+
+
+class Terminal:
+    """A command of the model, which may go on after its call and after its turn. The model writes its input with write_stdin."""
+
+    def __init__(self, thread: Thread, running: dict[str, Any], given: dict[str, Any]) -> None:
+        self.thread, self.number, self.tty = thread, int(running["process"]), given.get("tty") is True
+        turn = thread.turn.id if thread.turn is not None else ""
+        self.values = {**running, "turn": turn, "root": turn, "record": thread.turns[-1] if thread.turns else None}
+        self.line: str = given["cmd"]
+        self.printed = self.unread = ""  # `unread` is what no call has returned to the model
+        self.typed: dict[str, Any] | None = None  # the input that the client has not been told of
+        self.code: int | None = None
+        self._begun = monotonic()
+
+    def print(self, text: str) -> None:
+        """Print a text, and send it to the client."""
+        self.printed, self.unread = self.printed + text, self.unread + text
+        if text:
+            self.thread.emit("exec-output", {**self.values, "delta": text})
+
+    def end_by(self, result: dict[str, Any]) -> None:
+        """End the command as a result in the script says: after its `duration_ms`, and not at all if it hangs."""
+        if not result.get("hang"):
+            end = {"code": result.get("exit_code", 0), "text": result.get("later", "")}
+            self.thread.after(result.get("duration_ms", 0) / 1000, lambda: self.end(**end))
+
+    def end(self, code: int, text: str = "") -> None:
+        """End the command, unless it has ended; `text` is what it prints at last."""
+        if self.code is not None:
+            return
+        self.print(text)
+        self.report_input()
+        self.code = code
+        ended = {"exitCode": code, "durationMs": int((monotonic() - self._begun) * 1000)}
+        status = "completed" if code == 0 else "failed"
+        self.thread.emit("exec-end", {**self.values, **ended, "aggregatedOutput": self.printed or None, "status": status})
+
+    def report_input(self) -> None:
+        """Send the client the input that the model has written."""
+        typed, self.typed = self.typed, None
+        if typed is not None:
+            self.thread.emit("exec-input", typed)
+
+    def answer(self, calls: Calls, ms: int) -> str:
+        """Return the output of a call for the model: what was printed since the last one."""
+        text, self.unread = formatted(self.unread, calls.budget), ""
+        if self.code is None:
+            return calls.what_ran(self.number, text, ms, "exec-running")
+        self.thread.terminals.pop(self.number, None)
+        return calls.what_ran(self.code, text, ms)
+
+
+class Until(Sleep):
+    """Wait until a command has ended, for a limited time in milliseconds."""
+
+    __slots__ = ("_terminal",)
+
+    def __init__(self, terminal: Terminal, ms: int) -> None:
+        super().__init__(ms / 1000)
+        self._terminal = terminal
+
+    def ready(self) -> bool:
+        """Return True if the command has ended or the time has passed."""
+        return self._terminal.code is not None or super().ready()
+
+
+def write_stdin(calls: Calls, call: dict[str, Any], result: dict[str, Any]) -> Output:
+    """Write input to a command that goes on, and wait for what it prints; a write without text only waits.
+
+    The result in the script has what the command prints; with an `exit_code`, the input ends the command.
+    """
+    given = arguments_of(call, ("session_id",))
+    terminal: Terminal | None = calls.thread.terminals.get(given["session_id"])
+    text = given.get("chars") or ""
+    if terminal is None:
+        return calls.turn.sentence("no-terminal", number=given["session_id"])
+    if text and not terminal.tty and text != _INTERRUPT:
+        return calls.turn.sentence("stdin-closed")
+    typed = {**terminal.values, "turn": calls.turn.id, "stdin": text}
+    begun = monotonic()
+    if text:
+        terminal.typed = typed
+        if terminal.code is None:
+            terminal.print(result.get("stdout", ""))
+            if "exit_code" in result:
+                terminal.end_by(result)
+    try:
+        yield Until(terminal, _within(given.get("yield_time_ms", 0), _WAITS if text else _POLLS))
+    except GeneratorExit:  # the turn is interrupted
+        terminal.typed = None
+        raise
+    if not text and terminal.code is None:
+        terminal.typed = typed
+    terminal.report_input()
+    return terminal.answer(calls, int((monotonic() - begun) * 1000))
+
+
+_INTERRUPT = "\x03"  # Ctrl-C, which a command without a terminal gets, too
 
 
 def _amendment(shell: ShellCall, prefixes: list[list[str]], wanted: Any, refused: list[str]) -> list[str]:

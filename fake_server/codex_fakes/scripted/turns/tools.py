@@ -102,7 +102,7 @@ class Tools(Commands, Patches):
     def abandon(self) -> None:
         """Give each interrupted call the output that the real binary gives it."""
         for call in self.pending:
-            exec_ = self._does(call) == "shell"
+            exec_ = self._does(call) in ("shell", "exec")
             text = self.turn.sentence("exec-aborted" if exec_ else "call-aborted")
             self.give(call, text)
         self.pending = []
@@ -161,6 +161,13 @@ class Tools(Commands, Patches):
         from codex_fakes.scripted.turns.later_calls import execute
 
         text = yield from execute(self, call, result)
+        return text
+
+    def _write(self, call: dict[str, Any], result: dict[str, Any]) -> Output:
+        """Write input to a command that goes on."""
+        from codex_fakes.scripted.turns.later_calls import write_stdin
+
+        text = yield from write_stdin(self, call, result)
         return text
 
     # -- the others ---------------------------------------------------------------------------------------------------

@@ -120,8 +120,9 @@ class Turn:
         """End the turn after an interrupt: calls without an output get an output, and the model's input gets a note."""
         thread = self.thread
         self._tools.abandon()
-        text = self.sentence("turn-aborted")
-        thread.history.append(message("user", "input_text", text))
+        thread.history.append(message("user", "input_text", self.sentence("turn-aborted")))
+        if thread.clock:
+            thread.raw(thread.history[-1])
         self._shown["status"] = "interrupted"
         times = self._times("interrupted", None)
         thread.emit("turn-aborted", times)
@@ -269,6 +270,10 @@ class Turn:
         self._heard = False
         try:
             yield from self._reply(acts, results, sampling, before)
+        except GeneratorExit:  # the turn is interrupted
+            if self._late:
+                self._tools.abandon()
+            raise
         finally:
             if self._late and self._heard:
                 self.report_usage()

@@ -13,7 +13,7 @@ files, sockets or clocks.
 
 from __future__ import annotations
 
-from codex_replay.protocol.script.expect import captured, continued, input_texts, markers_of, mismatch
+from codex_replay.protocol.script.expect import captured, continued, input_texts, markers_of, mismatch, pattern_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Choice:
                 plain = i if plain is None else plain
             elif there.issuperset(self._wanted[i]) and mismatch(turn.match, body, headers, texts, earlier) is None:
                 index, turn, label = self._use(i)
-                return index, _filled(turn, continued(body, earlier)) if "pattern" in turn.match else turn, label
+                return index, _filled(turn, continued(body, earlier)) if pattern_of(turn.match) else turn, label
             elif len(refusals) < _TOLD:
                 refusals.append(f"turns[{i}]: {mismatch(turn.match, body, headers, texts, earlier)}")
         if plain is not None:

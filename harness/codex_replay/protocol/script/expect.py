@@ -14,6 +14,7 @@ The keys of an expectation:
      "outputs": {"call_1": "5"},             the outputs of calls in the input, by call id; their wall time is not compared
      "user": "marker",                       is in the last message of the user
      "pattern": "add (\\d+)",                 a regular expression, found in the last message of the user
+     "tool_pattern": "session ID (\\d+)",    the same, found in the output of a call: in the latest one that has it
      "tool": "marker",                       is in the output of a call that follows the last message of the user
      "instructions": "marker",               is in the instructions, or in a message of the system or the developer
      "turn": 2,                              the number of the reply in its conversation, from 1
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 SHOWN = 80  # characters of a value
 KEYS = (
     *("prompt", "model", "body", "absent", "headers", "outputs"),
-    *("user", "pattern", "tool", "instructions", "turn", "repeated"),
+    *("user", "pattern", "tool_pattern", "tool", "instructions", "turn", "repeated"),
 )
 
 
@@ -50,6 +51,7 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
         ("outputs", (dict,), "an object"),
         ("user", (str,), "a string"),
         ("pattern", (str,), "a regular expression (string)"),
+        ("tool_pattern", (str,), "a regular expression (string)"),
         ("tool", (str,), "a string"),
         ("instructions", (str,), "a string"),
         ("turn", (int,), "a whole number, 1 or more"),
@@ -57,14 +59,22 @@ def vocabulary_error(wanted: Mapping[str, Any]) -> str | None:
     ):
         if key in wanted and (not isinstance(wanted[key], kind) or (key == "turn" and not 1 <= wanted[key] is not True)):
             return f'"{key}" must be {meaning}.'
-    if "pattern" in wanted:
+    if "pattern" in wanted and "tool_pattern" in wanted:
+        return '"pattern" and "tool_pattern" cannot be used together, because both name the groups of the items.'
+    if (pattern := pattern_of(wanted)) is not None:
         import re  # only for a pattern: it would cost every start of a script
 
         try:
-            re.compile(wanted["pattern"])
+            re.compile(pattern)
         except re.error as error:
-            return f'"pattern" is not a regular expression: {error}.'
+            return f'"{"pattern" if "pattern" in wanted else "tool_pattern"}" is not a regular expression: {error}.'
     return None
+
+
+def pattern_of(wanted: Mapping[str, Any]) -> str | None:
+    """Return the regular expression of an expectation, or None. The items of the turn may contain what its groups captured."""
+    pattern: str | None = wanted.get("pattern", wanted.get("tool_pattern"))
+    return pattern
 
 
 def mismatch(
@@ -109,6 +119,8 @@ def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | N
         return f'The last message of the user does not contain "{wanted["user"]}".'
     if "pattern" in wanted and captured(wanted, body) is None:
         return f"The last message of the user does not match the pattern {wanted['pattern']!r}."
+    if "tool_pattern" in wanted and captured(wanted, body) is None:
+        return f"No output of a tool matches the pattern {wanted['tool_pattern']!r}."
     if "tool" in wanted and not any(wanted["tool"] in text for text in last_outputs(body)):
         return f'No output of a tool after the last message of the user contains "{wanted["tool"]}".'
     if "instructions" in wanted and not any(wanted["instructions"] in text for text in instructions(body)):
@@ -131,13 +143,14 @@ def instructions(body: Mapping[str, Any]) -> list[str]:
 
 
 def captured(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, str] | None:
-    """Search the pattern in the last message of the user.
+    """Search the pattern in the last message of the user, or in the outputs of tools, the latest first.
 
     Return the groups of the pattern by name and by number, or None if the pattern does not match.
     """
     import re  # only for a pattern: it would cost every start of a script
 
-    found = re.search(wanted["pattern"], last_user(body))
+    texts = [last_user(body)] if "pattern" in wanted else reversed(outputs(body))
+    found = next((match for text in texts if (match := re.search(str(pattern_of(wanted)), text))), None)
     if found is None:
         return None
     numbered = {str(i): text or "" for i, text in enumerate((found[0], *found.groups()))}
@@ -154,9 +167,14 @@ def last_user(body: Mapping[str, Any]) -> str:
 
 def last_outputs(body: Mapping[str, Any]) -> list[str]:
     """Return the tool outputs after the user's last message, as texts, in order."""
+    return outputs(body, whole=False)
+
+
+def outputs(body: Mapping[str, Any], whole: bool = True) -> list[str]:
+    """Return the tool outputs as texts, in order: those of the `whole` conversation, or after the user's last message."""
     found: list[str] = []
     for item in input_items(body):
-        if item.get("role") == "user":
+        if item.get("role") == "user" and not whole:
             found.clear()
         elif "output" in item:
             output = item["output"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from codex_replay.core.value import EMPTY, Value
 from codex_replay.core.wire.json_text import compact
-from codex_replay.protocol.script.expect import vocabulary_error
+from codex_replay.protocol.script.expect import pattern_of, vocabulary_error
 from codex_replay.protocol.script.hints import listed, named, near, ours, rewritten
 from codex_replay.protocol.script.keys import (
     FINAL_KINDS,
@@ -155,8 +155,8 @@ def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
     for key in ("match", "expect"):
         if wrong := vocabulary_error(fields.get(key, {})):
             raise BadScript(f"{where}.{key}: {wrong}")
-    if "pattern" in fields["match"]:
-        _check_groups(fields["match"]["pattern"], items, where)
+    if (pattern := pattern_of(fields["match"])) is not None:
+        _check_groups(pattern, items, where)
     fault = turn.get("fault")
     fields["fault"] = {"name": fault} if isinstance(fault, str) else fault
     if fault is not None and (status := turn.get("status", 200)) != 200:
