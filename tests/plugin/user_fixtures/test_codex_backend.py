@@ -50,6 +50,22 @@ def test_a_refused_request_fails_the_test(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines([head, "*POST /v1/responses: The script has no turns: add one."])
 
 
+def test_a_refused_websocket_is_a_note_of_a_test_that_failed(project: pytest.Pytester) -> None:
+    result = run(
+        project,
+        """
+        from websockets.sync.client import connect
+
+        def test_it(codex_backend):
+            codex_backend.script(["Hello."])
+            connect(codex_backend.url.replace("http", "ws", 1) + "/v1/responses")
+        """,
+    )
+    result.assert_outcomes(failed=1)
+    note = 'note: the backend refused a WebSocket to /v1/responses with 426; a script accepts it with "websocket": "on"'
+    result.stdout.fnmatch_lines(["*Captured codex_backend teardown*", note])
+
+
 def test_an_unused_turn_fails_the_test(project: pytest.Pytester) -> None:
     result = run(
         project,

@@ -139,6 +139,13 @@ class CodexBackend:
         return self._session.problems()
 
     @property
+    def notes(self) -> list[str]:
+        """One sentence for each path whose WebSocket was refused, because the script does not accept any."""
+        paths = dict.fromkeys(request.path for request in self.requests if request.status == 426 and request.method == "GET")
+        allow = 'a script accepts it with "websocket": "on"'
+        return [f"the backend refused a WebSocket to {path} with 426; {allow}" for path in paths]
+
+    @property
     def complaints(self) -> list[str]:
         """Return the errors that fail the test at its end (refused requests and unused turns), or an empty list if `lenient` is
         set.

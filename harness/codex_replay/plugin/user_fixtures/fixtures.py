@@ -66,7 +66,7 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
     yield backend
     try:
         failed_itself = request.session.testsfailed != failed
-        judge(request.node, failed_itself, "codex_backend", backend.headline, backend.complaints)
+        judge(request.node, failed_itself, "codex_backend", backend.headline, backend.complaints, lambda: backend.notes)
     finally:
         backend.close()
 
