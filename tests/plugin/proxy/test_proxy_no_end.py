@@ -67,6 +67,11 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
             "send a decision.",
         ),
         (
+            [("client", ASKED), ("server", ACCEPTED), ("server", APPROVAL), ("client", {"id": "0", "result": {}})],
+            "The proxy did not answer the app-server's request item/tool/call (id 0; the proxy sent a reply with the id '0', which "
+            "the app-server ignores), so the turn cannot end.",
+        ),
+        (
             [
                 ("client", ASKED),
                 ("server", ACCEPTED),

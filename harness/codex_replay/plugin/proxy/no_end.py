@@ -269,10 +269,13 @@ def _refused(frames: Sequence[WireFrame]) -> str:
 def _unanswered(frames: Sequence[WireFrame], sender: str) -> str:
     """Return the method and id of the first request of `sender` that the other side did not answer.
 
-    Return "" if there is none.
+    A reply answers a request only if its id has the same type, too. Return "" if there is none.
     """
-    replied = {(frame.child, str(frame.value["id"])) for frame in frames if frame.sender != sender and is_reply(frame.value)}
+    replied = {(f.child, repr(f.value["id"])): f.value["id"] for f in frames if f.sender != sender and is_reply(f.value)}
     for frame in frames:
-        if frame.sender == sender and frame.kind == "request" and (frame.child, str(frame.value["id"])) not in replied:
-            return f"{label(frame.value)} (id {frame.value['id']})"
+        if frame.sender == sender and frame.kind == "request" and (frame.child, repr(frame.value["id"])) not in replied:
+            number = frame.value["id"]
+            near = [other for (child, _), other in replied.items() if child == frame.child and str(other) == str(number)]
+            note = f"; the proxy sent a reply with the id {near[0]!r}, which the app-server ignores" if near else ""
+            return f"{label(frame.value)} (id {number}{note if sender == 'server' else ''})"
     return ""

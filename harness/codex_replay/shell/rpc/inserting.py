@@ -3,8 +3,9 @@
     python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...
 
 FILE is JSON: `{"after": "...", "lines": ["{...}", ...]}`. The `lines` are inserted after each line of the app-server that
-contains the text `after`. Lines without the text `after` stay unchanged. A case uses the program to insert messages that a
-real app-server sends rarely, such as an event of a thread that the client did not start. `{"delay": ["...", ...],
+contains the text `after`. In the `lines`, `{threadId}` and `{turnId}` become the ids of the line with the text `after`. Lines
+without the text `after` stay unchanged. A case uses the program to insert messages that a real app-server sends rarely, such
+as an event of a thread that the client did not start, or a question. `{"delay": ["...", ...],
 "seconds": 0.5}` delays each line that contains one of the texts, and the lines after it. During the delay, a client has
 time to disconnect.
 """
@@ -26,7 +27,16 @@ if TYPE_CHECKING:
 def pass_on(lines: Iterable[bytes], write: Callable[[bytes], object], after: bytes, inserted: bytes) -> None:
     """Write every line of the app-server. Write `inserted` after each line that contains the text `after`."""
     for line in lines:
-        write(line + inserted if after in line else line)
+        write(line + with_ids(inserted, line) if after in line else line)
+
+
+def with_ids(inserted: bytes, line: bytes) -> bytes:
+    """Return the text `inserted` with the ids of the thread and the turn that the notification `line` is about."""
+    if b"{threadId}" not in inserted:
+        return inserted
+    params = json.loads(line)["params"]
+    turn = params.get("turnId") or params["turn"]["id"]
+    return inserted.replace(b"{threadId}", params["threadId"].encode()).replace(b"{turnId}", turn.encode())
 
 
 def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], object]) -> Iterator[bytes]:
