@@ -5,6 +5,7 @@ Source: docs/contract/real-0.92.md, sections 2 and 4.
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -314,3 +315,23 @@ def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> No
             f"at its start: wait between two starts, so that there are at most {STARTS} a second."
         )
     must_say(served_again(proxy, endpoint, script), "Again.")
+
+
+#: The app-server refuses to open a thread, or a conversation of v1.
+REFUSES = {
+    "refuse": ['"result":{"thread":', '"result":{"conversationId":'],
+    "error": {"code": -32600, "message": "no such model"},
+}
+
+
+@BOTH
+@STREAM
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("refused-call", source="JSON-RPC 2.0, 5", says="error: This member is REQUIRED on error")
+def test_a_call_that_the_app_server_refuses(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """If the app-server refuses to open a conversation, the client immediately gets an error."""
+    done = proxy.post(endpoint, {"stream": stream}, env={"CODEX_REPLAY_INSERT": json.dumps(REFUSES)}, ok=False)
+    assert failure(done, "The app-server refused to open a thread"), f"the error is empty: {done.shown(-300)}"
+    refused = [f for f in done.frames if f.sender == "server" and f.kind == "error"]
+    assert refused, f"The proxy answered {done.answered} before it had opened a thread: {done.shown()}"
+    must_be_at_once(done, refused[0].t, "the app-server had refused the call")

@@ -68,8 +68,8 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
         ),
         (
             [("client", ASKED), ("server", ACCEPTED), ("server", APPROVAL), ("client", {"id": "0", "result": {}})],
-            "The proxy did not answer the app-server's request item/tool/call (id 0; the proxy sent a reply with the id '0', which "
-            "the app-server ignores), so the turn cannot end.",
+            "The proxy did not answer the app-server's request item/tool/call (id 0; the proxy sent a reply with the id '0', "
+            "which the app-server ignores), so the turn cannot end.",
         ),
         (
             [
@@ -80,6 +80,11 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
                 ("server", DELTA),
             ],
             "The turn had not ended; the app-server's last message was item/agentMessage/delta, 6.0 s before.",
+        ),
+        (
+            [("client", ASKED), ("server", {"id": 2, "error": {"code": -32600, "message": "no such policy"}})],
+            "The app-server refused turn/start (no such policy), so it got no prompt. The proxy must then end the answer with an "
+            "error.",
         ),
         (
             [("client", ASKED), ("server", ACCEPTED), ("server", COMPLETED), ("server", DELTA)],

@@ -63,3 +63,9 @@ def test_a_line_with_one_of_the_texts_waits() -> None:
     late = inserting.delayed([b"a\n", b"bx\n", b"c\n", b"dy\n"], [b"x", b"y"], lambda: seen.append(b"wait "))
     inserting.pass_on(late, seen.append, b"", b"")
     assert b"".join(seen) == b"a\nwait bx\nc\nwait dy\n"
+
+
+def test_a_result_with_one_of_the_texts_becomes_an_error() -> None:
+    lines = [b'{"method":"a"}\n', b'{"id":3,"result":{"thread":{}}}\n', b'{"id":4,"result":{}}\n']
+    got = list(inserting.refused(lines, [b'"result":{"thread":'], {"code": -32600, "message": "no"}))
+    assert got == [lines[0], b'{"id": 3, "error": {"code": -32600, "message": "no"}}\n', lines[2]]

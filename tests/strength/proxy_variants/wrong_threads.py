@@ -333,3 +333,25 @@ def replies_with_a_text_as_id() -> None:
 def deltas_opted_out_of() -> None:
     able = {"optOutNotificationMethods": ["item/agentMessage/delta"]}
     in_method("initialize", lambda params: params.update(capabilities={**params.get("capabilities", {}), **able}))
+
+
+@variant
+def requests_with_the_id_zero_not_answered() -> None:
+    old = AppServer._answer
+
+    async def answer(self: AppServer, asked: Message) -> None:
+        if asked.id:
+            await old(self, asked)
+
+    AppServer._answer = answer
+
+
+@variant
+def refusals_of_the_app_server_unread() -> None:
+    old = AppServer._answered
+
+    def answered(self: AppServer, message: Params) -> None:
+        if "error" not in message:
+            old(self, message)
+
+    AppServer._answered = answered

@@ -209,6 +209,8 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
         return f"The proxy answered the app-server's request {refused} with an error. The turn then hangs: send a decision."
     if waiting := _unanswered(frames, "client"):
         return f"The app-server had not answered {waiting}."
+    if refusal := refused_submission(frames):
+        return f"{refusal}The proxy must then end the answer with an error."
     if not any(frame.kind == "request" and frame.value["method"] in SUBMISSIONS for frame in sent):
         return (
             f"The proxy had not submitted the prompt ({', '.join(SUBMISSIONS)}). The last message of the proxy to the "

@@ -7,7 +7,7 @@ contains the text `after`. In the `lines`, `{threadId}` and `{turnId}` become th
 without the text `after` stay unchanged. A case uses the program to insert messages that a real app-server sends rarely, such
 as an event of a thread that the client did not start, or a question. `{"delay": ["...", ...],
 "seconds": 0.5}` delays each line that contains one of the texts, and the lines after it. During the delay, a client has
-time to disconnect.
+time to disconnect. `{"refuse": ["...", ...], "error": {...}}` replaces each reply that contains one of the texts by the error.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], objec
         yield line
 
 
+def refused(lines: Iterable[bytes], texts: list[bytes], error: object) -> Iterator[bytes]:
+    """Yield every line of the app-server; replace each reply that contains one of the texts by a reply with `error`."""
+    for line in lines:
+        if any(text in line for text in texts):
+            line = json.dumps({"id": json.loads(line)["id"], "error": error}).encode() + b"\n"
+        yield line
+
+
 def main(argv: list[str]) -> int:
     """Run the app-server command with the changes that FILE describes.
 
@@ -57,14 +65,14 @@ def main(argv: list[str]) -> int:
         return 2
     given = json.loads(Path(argv[0]).read_bytes())
     inserted = "".join(f"{line}\n" for line in given.get("lines", [])).encode()
-    texts = [text.encode() for text in given.get("delay", [])]
+    texts, refuse = ([text.encode() for text in given.get(key, [])] for key in ("delay", "refuse"))
     child = subprocess.Popen(argv[2:], stdout=subprocess.PIPE)
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     assert child.stdout is not None
     with child.stdout as lines:
         try:
             late = delayed(lines, texts, lambda: time.sleep(given["seconds"]))
-            pass_on(late, _write, given.get("after", "").encode(), inserted)
+            pass_on(refused(late, refuse, given.get("error")), _write, given.get("after", "").encode(), inserted)
         except BrokenPipeError:
             child.terminate()
     return child.wait() & 0xFF
