@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
 from suites.proxy.failures import is_refused, settle
@@ -191,7 +191,13 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask, slow)
         second = pool.submit(ask, quick)
-        done, other = first.result(), second.result()
+        try:
+            done, other = first.result(), second.result()
+        except SubjectFailure as failure:
+            raise AssertionError(
+                f"Two requests ran at the same time, and an answer did not end. {failure} If a single request ends, the proxy "
+                "gives events of one thread to the other request: compare the threadId (conversationId) of each event."
+            ) from None
     running.wire.update()
     own, foreign = (thread_of(running.wire.frames, words) for words in (proxy.marker, quick))
     only_its_own(done, own, foreign, f"a request at the same time, which {kind}", TEXT, WORDS)

@@ -35,6 +35,7 @@ TAKEN = {"id": 0, "result": {}}
 REFUSED = {"id": 0, "error": {"code": -32601, "message": "unknown"}}
 APPROVAL = {"id": 0, "method": "item/tool/call", "params": {}}
 DELTA = {"method": "item/agentMessage/delta", "params": {}}
+IDLE = {"method": "thread/status/changed", "params": {"threadId": "a", "status": {"type": "idle"}}}
 COMPLETED = {"method": "turn/completed", "params": {}}
 
 
@@ -80,6 +81,11 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
                 ("server", DELTA),
             ],
             "The turn had not ended; the app-server's last message was item/agentMessage/delta, 6.0 s before.",
+        ),
+        (
+            [("client", ASKED), ("server", ACCEPTED), ("server", DELTA), ("server", IDLE)],
+            "The turn had ended (the thread was idle: thread/status/changed, 7.0 s before), but turn/completed did not come. "
+            "Remove it from optOutNotificationMethods of `initialize`.",
         ),
         (
             [("client", ASKED), ("server", {"id": 2, "error": {"code": -32600, "message": "no such policy"}})],

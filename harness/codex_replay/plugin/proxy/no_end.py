@@ -217,6 +217,11 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
             f"app-server was {_ago(sent[-1], at)}."
         )
     last = next(frame for frame in reversed(frames) if frame.sender == "server")  # the submission was answered
+    if '"thread/status/changed"' in last.raw and '"type":"idle"' in last.raw.replace(" ", ""):
+        return (
+            f"The turn had ended (the thread was idle: {_ago(last, at)}), but turn/completed did not come. Remove it from "
+            "optOutNotificationMethods of `initialize`."
+        )
     return f"The turn had not ended; the app-server's last message was {_ago(last, at)}."
 
 
