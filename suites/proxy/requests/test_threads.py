@@ -378,7 +378,7 @@ def test_every_request_of_the_server_is_answered(proxy: Proxy, endpoint: str, ki
     must_be(f"The id in the proxy's reply to {method}", got["id"], number)
     if "error" in got and kind in NEED_A_RESULT and proxy.has_conversations:
         raise AssertionError(f"The proxy answered {method} with an error, after which the turn hangs: answer {answer}.")
-    result = got.get("result") if isinstance(got.get("result"), dict) else {}
+    result: Any = got.get("result") if isinstance(got.get("result"), dict) else {}
     given = [name for name in ("decision", "action") if str(result.get(name)).startswith(("accept", "{'accept"))]
     if given or (kind == "permissions" and result.get("permissions")):
         raise AssertionError(f"The proxy allowed {method}, which no user has seen, with {short(result)}: answer {answer}.")
