@@ -23,6 +23,7 @@ from suites.proxy.failures import (
     must_be_at_once,
     must_come_of_the_fault,
     served_again,
+    settle,
     without_app_server,
 )
 from suites.proxy.saying import must_be, short
@@ -231,6 +232,23 @@ def test_the_order_of_native_calls(proxy: Proxy, endpoint: str, stream: bool) ->
         raise AssertionError(
             "The client got the two native calls of the model in reverse order. The app-server requests the outputs "
             "(item/tool/call) in any order: take the calls in the order of rawResponseItem/completed."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
+@pytest.mark.model(turns=[{"items": [native()], "times": 1}, {"items": ["Nobody reads this."], "times": "always"}])
+@pytest.mark.spec("call-ends-the-turn", "REAL-63", "REAL-73")
+def test_a_native_call_ends_the_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """After an answer with a native call, the model gets no further request, because no client reads its answer."""
+    done = proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]})
+    must_be("The names of the calls after a native call of the model", [c.name for c in read(done).calls], ["getFileTree"])
+    settle(proxy)
+    if (asked := len(proxy.model_calls())) > 1:
+        raise AssertionError(
+            f"The client got the native call of the model, but the model got {asked} requests: the proxy answered the request "
+            "item/tool/call, and the turn went on without the output of the client. Send turn/interrupt before this reply."
         )
 
 

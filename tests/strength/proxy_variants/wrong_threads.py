@@ -355,3 +355,11 @@ def refusals_of_the_app_server_unread() -> None:
             old(self, message)
 
     AppServer._answered = answered
+
+
+@variant
+def a_turn_goes_on_after_its_calls() -> None:
+    async def nothing(self: Exchange, server: AppServer) -> None:
+        pass
+
+    Exchange._interrupt = nothing
