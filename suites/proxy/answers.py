@@ -15,6 +15,12 @@ CUT = (
     "each read."
 )
 
+#: A hint for an answer that has the text of the model with gaps.
+LOST = (
+    "Parts of the text are lost: a read of the app-server's output may end inside a line, and may have several lines. Keep the "
+    "beginning of a line for the next read, and append each delta, also one that is equal to the one before."
+)
+
 #: A hint for an answer that has the text of the model twice.
 TWICE = (
     "The answer has the whole text twice: the app-server sends a message in deltas, and again as a whole (item/completed). Take "
@@ -58,6 +64,8 @@ def must_say(done: Exchange, text: str) -> None:
         at = next((n for n, (a, b) in enumerate(zip(got, text, strict=False)) if a != b), min(len(got), len(text)))
         cut = "" if "\ufffd" in text or "\ufffd" not in got else f" {CUT}"
         cut = f" {TWICE}" if text and got == text * 2 else cut
+        rest = iter(text)
+        cut = f" {LOST}" if not text.startswith(got) and all(character in rest for character in got) else cut
         raise AssertionError(
             f"The text of the answer ({where if done.is_stream else whole}; status {done.status}) must be the text of the model. "
             f"From character {at} on, expected {text[at : at + 60]!r}, got {got[at : at + 60]!r}; expected {len(text)} "

@@ -340,7 +340,8 @@ def test_no_command_is_approved_for_nobody(proxy: Proxy, endpoint: str) -> None:
     )
     for frame in done.frames:
         if frame.sender == "client" and frame.kind == "response" and frame.value["id"] in asked:
-            decision = (frame.value.get("result") or {}).get("decision")
+            result = frame.value.get("result")
+            decision = result.get("decision") if isinstance(result, dict) else None
             given = decision if isinstance(decision, str) else next(iter(decision or {}), "")
             if given.startswith(APPROVING):
                 raise AssertionError(

@@ -1,4 +1,4 @@
-"""An app-server sends events of every thread on one connection; an answer has only the events of its own thread.
+"""An app-server sends events of every thread on one connection; an answer has only the text of its own thread.
 
 Source: docs/contract/real-0.92.md, section 4. The events of a foreign thread are inserted into those of the app-server, fake or
 real (`shell/rpc/inserting.py`); the events of a neighbour and of an earlier turn come from the app-server itself.
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Exchange, Proxy
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking
 from suites.proxy.failures import is_refused, settle
@@ -191,7 +191,13 @@ def test_a_neighbour_that_ends_first(proxy: Proxy, endpoint: str, kind: str) -> 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask, slow)
         second = pool.submit(ask, quick)
-        done, other = first.result(), second.result()
+        try:
+            done, other = first.result(), second.result()
+        except SubjectFailure as failure:
+            raise AssertionError(
+                f"Two requests ran at the same time, and an answer did not end. {failure} If a single request ends, the proxy "
+                "gives events of one thread to the other request: compare the threadId (conversationId) of each event."
+            ) from None
     running.wire.update()
     own, foreign = (thread_of(running.wire.frames, words) for words in (proxy.marker, quick))
     only_its_own(done, own, foreign, f"a request at the same time, which {kind}", TEXT, WORDS)
@@ -264,3 +270,39 @@ def test_nothing_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint:
                     f"The model got a prompt of an earlier request ({earlier!r}, {path}), which another client may have sent. "
                     "Open a new thread for each request."
                 )
+
+
+def of_item(method: str, **params: Any) -> dict[str, Any]:
+    """Return a notification of the request's own turn; `shell/rpc/inserting.py` writes the ids."""
+    return {"method": method, "params": {"threadId": "{threadId}", "turnId": "{turnId}", "itemId": "item_o", **params}}
+
+
+SAID = {"type": "userMessage", "id": "u", "content": [{"type": "text", "text": "Ferret "}]}
+#: What a turn sends besides the text of the model: a word of it, and its notification.
+BESIDES: dict[str, tuple[str, dict[str, Any]]] = {
+    "the output of a command": ("Aardvark", of_item("item/commandExecution/outputDelta", delta="Aardvark ")),
+    "the output of a patch": ("Badger", of_item("item/fileChange/outputDelta", delta="Badger ")),
+    "the reasoning": ("Caribou", of_item("item/reasoning/textDelta", contentIndex=0, delta="Caribou ")),
+    "the summary of the reasoning": ("Dormouse", of_item("item/reasoning/summaryTextDelta", summaryIndex=0, delta="Dormouse ")),
+    "the progress of an MCP tool": ("Echidna", of_item("item/mcpToolCall/progress", message="Echidna ")),
+    "the prompt": ("Ferret", of_item("item/completed", item=SAID)),
+    "a diff": ("Gibbon", of_item("turn/diff/updated", diff="Gibbon ")),
+}
+
+
+@BOTH
+@STREAM
+@pytest.mark.model(turns=[{"items": [TEXT], "first_delay_ms": 200, "times": "always"}])
+@pytest.mark.spec("only-the-model", "REAL-72", "REAL-61", "EDIT-15")
+def test_only_the_text_of_the_model_is_the_answer(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """The output of commands, the reasoning and the other items of the turn are not in the text of the answer."""
+    insert = {"after": '"method":"turn/started"', "lines": [json.dumps(frame) for _, frame in BESIDES.values()]}
+    done = proxy.post(endpoint, {"stream": stream}, env={"CODEX_REPLAY_INSERT": json.dumps(insert)})
+    text = read(done).text
+    for what, (word, frame) in BESIDES.items():
+        if word in text:
+            raise AssertionError(
+                f"The text of the answer has {what} ({word!r}, from {frame['method']}): {short(text)}. "
+                "Take the text only from item/agentMessage/delta, or from item/completed of an agentMessage."
+            )
+    must_be("The text of the answer, white space left out,", _solid(text), _solid(TEXT))

@@ -5,6 +5,7 @@ Source: docs/contract/real-0.92.md, sections 2 and 4.
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
@@ -22,6 +23,7 @@ from suites.proxy.failures import (
     must_be_at_once,
     must_come_of_the_fault,
     served_again,
+    settle,
     without_app_server,
 )
 from suites.proxy.saying import must_be, short
@@ -236,6 +238,23 @@ def test_the_order_of_native_calls(proxy: Proxy, endpoint: str, stream: bool) ->
 @BOTH
 @STREAM
 @pytest.mark.needs("native-tools")
+@pytest.mark.model(turns=[{"items": [native()], "times": 1}, {"items": ["Nobody reads this."], "times": "always"}])
+@pytest.mark.spec("call-ends-the-turn", "REAL-63", "REAL-73")
+def test_a_native_call_ends_the_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """After an answer with a native call, the model gets no further request, because no client reads its answer."""
+    done = proxy.post(endpoint, {"stream": stream, "tools": [tool(endpoint)]})
+    must_be("The names of the calls after a native call of the model", [c.name for c in read(done).calls], ["getFileTree"])
+    settle(proxy)
+    if (asked := len(proxy.model_calls())) > 1:
+        raise AssertionError(
+            f"The client got the native call of the model, but the model got {asked} requests: the proxy answered the request "
+            "item/tool/call, and the turn went on without the output of the client. Send turn/interrupt before this reply."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
 @pytest.mark.model("I will look. ", native())
 @pytest.mark.spec("text-beside-a-call", "REAL-62", source="OpenAI API reference, Chat Completions", says="content, tool_calls")
 def test_the_text_before_a_native_call(proxy: Proxy, endpoint: str, stream: bool) -> None:
@@ -314,3 +333,23 @@ def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> No
             f"at its start: wait between two starts, so that there are at most {STARTS} a second."
         )
     must_say(served_again(proxy, endpoint, script), "Again.")
+
+
+#: The app-server refuses to open a thread, or a conversation of v1.
+REFUSES = {
+    "refuse": ['"result":{"thread":', '"result":{"conversationId":'],
+    "error": {"code": -32600, "message": "no such model"},
+}
+
+
+@BOTH
+@STREAM
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("refused-call", source="JSON-RPC 2.0, 5", says="error: This member is REQUIRED on error")
+def test_a_call_that_the_app_server_refuses(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """If the app-server refuses to open a conversation, the client immediately gets an error."""
+    done = proxy.post(endpoint, {"stream": stream}, env={"CODEX_REPLAY_INSERT": json.dumps(REFUSES)}, ok=False)
+    assert failure(done, "The app-server refused to open a thread"), f"the error is empty: {done.shown(-300)}"
+    refused = [f for f in done.frames if f.sender == "server" and f.kind == "error"]
+    assert refused, f"The proxy answered {done.answered} before it had opened a thread: {done.shown()}"
+    must_be_at_once(done, refused[0].t, "the app-server had refused the call")

@@ -7,14 +7,16 @@ these members in docs/contract/payloads.md.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
+from suites.proxy.answers import must_say
 from suites.proxy.expected import EFFECTIVE, ENDLESS, ENDPOINTS, NOTE, SPEAKS_V2, SUM, TREE, format_of, native, tool
 from suites.proxy.failures import with_optional
-from suites.proxy.saying import must_be, must_be_one_of, must_be_same, must_have, only, with_env
+from suites.proxy.saying import must_be, must_be_one_of, must_be_same, must_have, only, short, with_env
 
 pytestmark = [pytest.mark.proxy_profile(SPEAKS_V2), pytest.mark.model("Hi.")]
 
@@ -77,6 +79,37 @@ def test_the_handshake(proxy: Proxy) -> None:
         must_be("The params of `initialized`, null being none,", second.value.get("params"), None)
         replies = [f for f in frames[: frames.index(second)] if f.sender == "server" and f.value.get("id") == first.value["id"]]
         must_be("The number of replies to `initialize` before `initialized`", len(replies), 1)
+
+
+#: What a client gets only if the app-server sends the notification.
+NEEDED = {
+    "turn/completed": "the end of the turn",
+    "item/agentMessage/delta": "the text while the model writes",
+    "thread/tokenUsage/updated": "the usage",
+}
+
+
+@BOTH
+@pytest.mark.spec("threads-opt-out", "EDIT-15", "REAL-49", "REAL-98")
+def test_the_notifications_that_it_opts_out_of(proxy: Proxy, endpoint: str) -> None:
+    """The proxy does not opt out of a notification that its answers need."""
+    found: SubjectFailure | None = None
+    try:
+        lacks = {"thread/tokenUsage/updated"} if proxy.post(endpoint).json.get("usage") is None else set()
+    except SubjectFailure as failure:
+        found, lacks = failure, {"turn/completed"}
+    lacks |= {"item/agentMessage/delta"} if "stream" in proxy.able else set()
+    assert proxy.running is not None, "The proxy must still run after the request."
+    for frame in proxy.running.wire.frames:
+        if frame.sender == "client" and frame.value.get("method") == "initialize":
+            able = frame.value.get("params", {}).get("capabilities") or {}
+            for name in sorted(lacks & {*(able.get("optOutNotificationMethods") or ())}):
+                raise AssertionError(
+                    f"`initialize` of the proxy opts out of {name} (optOutNotificationMethods), so the app-server does not send "
+                    f"{NEEDED[name]}, and the client does not get it. Remove {name} from the list. {found or ''}"
+                )
+    if found is not None:
+        raise found
 
 
 def everything(proxy: Proxy, endpoint: str) -> dict[str, Any]:
@@ -226,8 +259,9 @@ def test_dynamic_tools(proxy: Proxy, endpoint: str) -> None:
     found = proxy.post(endpoint, {"tools": tools}).params(START).get("dynamicTools")
     wanted = [("getFileTree", "List files", TREE), ("saveNote", "Save it", NOTE)]
     assert isinstance(found, list), f"{START}.dynamicTools must be a list of two tools, but it is {found!r}."
-    members = ["description", "inputSchema", "name", *(["type"] if proxy.keeps_experimental else [])]
-    must_be(f"The members of {START}.dynamicTools", [sorted(each) for each in found], [members] * 2)
+    optional = {"type"} if proxy.keeps_experimental else set()  # threads-valid checks it
+    members = ["description", "inputSchema", "name"]
+    must_be(f"The members of {START}.dynamicTools", [sorted({*each} - optional) for each in found], [members] * 2)
     must_be_same(
         f"{START}.dynamicTools",
         [[each[name] for name in ("name", "description", "inputSchema")] for each in found],
@@ -291,3 +325,64 @@ def test_an_interrupt(proxy: Proxy, endpoint: str) -> None:
         return  # the app-server has ended, and its turn with it
     turn = only("answer to turn/start", results(done, only(f"call of {TURN}", done.calls(TURN))["id"]))["turn"]["id"]
     must_be("turn/interrupt", dict(done.params("turn/interrupt")), {"threadId": opened(done), "turnId": turn})
+
+
+CWD, WHO = "/tmp", {"threadId": "{threadId}", "turnId": "{turnId}"}
+OF_ITEM = {**WHO, "itemId": "call_asked", "startedAtMs": 1}
+QUESTION = {"id": "q", "header": "Colour", "question": "Which colour?", "isOther": False, "isSecret": False, "options": None}
+FORM = {"type": "object", "properties": {"colour": {"type": "string"}}}
+#: A request of the app-server: its method, its params, and an answer that gives nothing away.
+ASKED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "command": ("item/commandExecution/requestApproval", {**OF_ITEM, "command": "rm x", "cwd": CWD}, '{"decision": "decline"}'),
+    "file-change": ("item/fileChange/requestApproval", {**OF_ITEM, "reason": None}, '{"decision": "decline"}'),
+    "question": ("item/tool/requestUserInput", {**OF_ITEM, "isBlocking": True, "questions": [QUESTION]}, '{"answers": {}}'),
+    "elicitation": (
+        "mcpServer/elicitation/request",
+        {**WHO, "serverName": "colours", "mode": "form", "message": "Which colour?", "requestedSchema": FORM},
+        '{"action": "decline", "content": null}',
+    ),
+    "permissions": (
+        "item/permissions/requestApproval",
+        {**OF_ITEM, "cwd": CWD, "permissions": {"network": {"enabled": True}}},
+        '{"permissions": {}}',
+    ),
+    "unknown": ("item/of/a/later/version", WHO, "an error with the code -32601"),
+}
+#: The requests after which a reply with an error lets the turn hang, in 0.92.0; not in 0.169.0.
+NEED_A_RESULT = ("command", "file-change", "question")
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ASKED)
+@pytest.mark.model(turns=[{"items": ["So be it."], "first_delay_ms": 500, "times": "always"}])
+@pytest.mark.spec("threads-asked", "REAL-36", "REAL-52", "REAL-57", "REAL-60", "REAL-79")
+def test_every_request_of_the_server_is_answered(proxy: Proxy, endpoint: str, kind: str) -> None:
+    """The proxy answers each request of the app-server with the members of the method, or with an error, and allows nothing."""
+    (method, params, answer), number = ASKED[kind], list(ASKED).index(kind)
+    request = {"method": method, "id": number, "params": params}
+    insert = {"after": '"method":"turn/started"', "lines": [json.dumps(request)]}
+    done = proxy.post(endpoint, env={"CODEX_REPLAY_INSERT": json.dumps(insert)}, ok=False)
+
+    def reply(frames: list[Any]) -> dict[str, Any] | None:
+        sent = (f.value for f in frames if f.sender == "client" and f.kind in ("response", "error"))
+        return next((value for value in sent if str(value.get("id")) == str(number)), None)
+
+    def reacted(frames: list[Any]) -> bool:
+        return reply(frames) is not None or bool(done.calls("turn/interrupt")) or not any(f.child_runs() for f in frames)
+
+    zero = "" if number else " (the first request of an app-server has the id 0, which is an id, too)"
+    why = f"The proxy's answer ({answer}) to the app-server's request {method}, id {number}{zero}, for which the turn waits,"
+    got = reply(proxy.eventually(reacted, 3.0, why))
+    if got is None:
+        return  # the turn has ended
+    must_be(f"The id in the proxy's reply to {method}", got["id"], number)
+    if "error" in got and kind in NEED_A_RESULT and proxy.has_conversations:
+        raise AssertionError(f"The proxy answered {method} with an error, after which the turn hangs: answer {answer}.")
+    result: Any = got.get("result") if isinstance(got.get("result"), dict) else {}
+    given = [name for name in ("decision", "action") if str(result.get(name)).startswith(("accept", "{'accept"))]
+    if given or (kind == "permissions" and result.get("permissions")):
+        raise AssertionError(f"The proxy allowed {method}, which no user has seen, with {short(result)}: answer {answer}.")
+    if kind != "unknown" and (wrong := proxy.violations("valid") or proxy.violations("known")):
+        raise AssertionError(f"The proxy answered {method} with {short(got)}. {' '.join(wrong)} Answer {answer}.")
+    if done.status < 400:
+        must_say(done, "So be it.")

@@ -35,6 +35,7 @@ TAKEN = {"id": 0, "result": {}}
 REFUSED = {"id": 0, "error": {"code": -32601, "message": "unknown"}}
 APPROVAL = {"id": 0, "method": "item/tool/call", "params": {}}
 DELTA = {"method": "item/agentMessage/delta", "params": {}}
+IDLE = {"method": "thread/status/changed", "params": {"threadId": "a", "status": {"type": "idle"}}}
 COMPLETED = {"method": "turn/completed", "params": {}}
 
 
@@ -67,6 +68,11 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
             "send a decision.",
         ),
         (
+            [("client", ASKED), ("server", ACCEPTED), ("server", APPROVAL), ("client", {"id": "0", "result": {}})],
+            "The proxy did not answer the app-server's request item/tool/call (id 0; the proxy sent a reply with the id '0', "
+            "which the app-server ignores), so the turn cannot end.",
+        ),
+        (
             [
                 ("client", ASKED),
                 ("server", ACCEPTED),
@@ -75,6 +81,16 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
                 ("server", DELTA),
             ],
             "The turn had not ended; the app-server's last message was item/agentMessage/delta, 6.0 s before.",
+        ),
+        (
+            [("client", ASKED), ("server", ACCEPTED), ("server", DELTA), ("server", IDLE)],
+            "The turn had ended (the thread was idle: thread/status/changed, 7.0 s before), but turn/completed did not come. "
+            "Remove it from optOutNotificationMethods of `initialize`.",
+        ),
+        (
+            [("client", ASKED), ("server", {"id": 2, "error": {"code": -32600, "message": "no such policy"}})],
+            "The app-server refused turn/start (no such policy), so it got no prompt. The proxy must then end the answer with an "
+            "error.",
         ),
         (
             [("client", ASKED), ("server", ACCEPTED), ("server", COMPLETED), ("server", DELTA)],

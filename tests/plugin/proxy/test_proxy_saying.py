@@ -123,6 +123,16 @@ def test_a_body_that_its_length_cuts_off_is_named() -> None:
         _ = Exchange("POST", "/v1/responses", None, 200, headers=JSON, body=b"{").json
 
 
+def test_an_answer_without_parts_of_the_text_says_where_they_may_be() -> None:
+    answer = {"choices": [{"message": {"content": "one three"}, "finish_reason": "stop"}]}
+    with pytest.raises(
+        AssertionError, match=r"Parts of the text are lost: a read of the app-server's output may end inside a line"
+    ):
+        must_say(chat(answer), "one two three")
+    with pytest.raises(AssertionError, match=r"got 9.$"):
+        must_say(chat(answer), "three one")
+
+
 def test_an_answer_with_cut_characters_says_what_to_decode() -> None:
     answer = {"choices": [{"message": {"content": "a\ufffd"}, "finish_reason": "stop"}]}
     with pytest.raises(AssertionError, match=r"Decode whole lines, not the bytes of each read.$"):

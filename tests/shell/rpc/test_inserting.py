@@ -20,6 +20,15 @@ def test_lines_follow_each_line_that_has_the_text() -> None:
     assert b"".join(written) == b"a\nb x\n1\n2\nc\nx\n1\n2\n"
 
 
+def test_an_inserted_line_has_the_ids_of_the_line_before_it() -> None:
+    written: list[bytes] = []
+    line = b'{"method":"turn/started","params":{"threadId":"t1","turn":{"id":"u1","items":[]}}}\n'
+    inserting.pass_on(
+        [line, b"other\n"], written.append, b"turn/started", b'{"id":9,"params":{"threadId":"{threadId}","turnId":"{turnId}"}}\n'
+    )
+    assert written == [line + b'{"id":9,"params":{"threadId":"t1","turnId":"u1"}}\n', b"other\n"]
+
+
 def test_a_command_runs_with_them_and_its_status_is_kept(tmp_path: Path) -> None:
     given = tmp_path / "insert.json"
     given.write_text(json.dumps({"after": "two", "lines": ['{"method":"é"}']}), encoding="utf-8")
@@ -54,3 +63,9 @@ def test_a_line_with_one_of_the_texts_waits() -> None:
     late = inserting.delayed([b"a\n", b"bx\n", b"c\n", b"dy\n"], [b"x", b"y"], lambda: seen.append(b"wait "))
     inserting.pass_on(late, seen.append, b"", b"")
     assert b"".join(seen) == b"a\nwait bx\nc\nwait dy\n"
+
+
+def test_a_result_with_one_of_the_texts_becomes_an_error() -> None:
+    lines = [b'{"method":"a"}\n', b'{"id":3,"result":{"thread":{}}}\n', b'{"id":4,"result":{}}\n']
+    got = list(inserting.refused(lines, [b'"result":{"thread":'], {"code": -32600, "message": "no"}))
+    assert got == [lines[0], b'{"id": 3, "error": {"code": -32600, "message": "no"}}\n', lines[2]]

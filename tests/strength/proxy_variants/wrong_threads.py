@@ -6,7 +6,7 @@ from typing import Any
 
 from codex_replay.reference.proxy.asking import payloads
 from codex_replay.reference.proxy.exchange import Exchange
-from codex_replay.reference.proxy.wire.app_server import AppServer
+from codex_replay.reference.proxy.wire.app_server import ANSWERS, AppServer, Message
 from tests.strength.proxy_variants.patching import Params, after, drop, in_call, in_params, put, variant
 
 
@@ -266,3 +266,100 @@ def interrupt_of_turn_zero() -> None:
         await old(self, server)
 
     Exchange._interrupt = interrupt
+
+
+def unanswered(method: str) -> None:
+    """Let the requests of one method go without an answer."""
+    old = AppServer._answer
+
+    async def answer(self: AppServer, asked: Message) -> None:
+        if asked.method != method:
+            await old(self, asked)
+
+    AppServer._answer = answer
+
+
+@variant
+def questions_not_answered() -> None:
+    unanswered("item/tool/requestUserInput")
+
+
+@variant
+def unknown_requests_not_answered() -> None:
+    unanswered("item/of/a/later/version")
+
+
+@variant
+def questions_answered_with_an_error() -> None:
+    del ANSWERS["item/tool/requestUserInput"]
+
+
+@variant
+def answers_in_a_list() -> None:
+    ANSWERS["item/tool/requestUserInput"] = {"answers": []}
+
+
+@variant
+def approvals_in_words_of_v1() -> None:
+    ANSWERS["item/commandExecution/requestApproval"] = {"decision": "denied"}
+
+
+@variant
+def decisions_without_an_object() -> None:
+    ANSWERS["item/fileChange/requestApproval"] = "decline"
+
+
+@variant
+def forms_of_a_server_accepted() -> None:
+    ANSWERS["mcpServer/elicitation/request"] = {"action": "accept", "content": {"colour": "red"}}
+
+
+@variant
+def permissions_given() -> None:
+    ANSWERS["item/permissions/requestApproval"] = {"permissions": {"network": {"enabled": True}}, "scope": "turn"}
+
+
+@variant
+def replies_with_a_text_as_id() -> None:
+    old = AppServer.reply
+
+    async def reply(self: AppServer, number: Any, result: Any) -> None:
+        await old(self, str(number), result)
+
+    AppServer.reply = reply
+
+
+@variant
+def deltas_opted_out_of() -> None:
+    able = {"optOutNotificationMethods": ["item/agentMessage/delta"]}
+    in_method("initialize", lambda params: params.update(capabilities={**params.get("capabilities", {}), **able}))
+
+
+@variant
+def requests_with_the_id_zero_not_answered() -> None:
+    old = AppServer._answer
+
+    async def answer(self: AppServer, asked: Message) -> None:
+        if asked.id:
+            await old(self, asked)
+
+    AppServer._answer = answer
+
+
+@variant
+def refusals_of_the_app_server_unread() -> None:
+    old = AppServer._answered
+
+    def answered(self: AppServer, message: Params) -> None:
+        if "error" not in message:
+            old(self, message)
+
+    AppServer._answered = answered
+
+
+@variant
+def a_turn_goes_on_after_its_calls() -> None:
+    async def nothing(self: Exchange, server: AppServer) -> None:
+        pass
+
+    Exchange._interrupt = nothing

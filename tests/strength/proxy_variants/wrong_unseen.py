@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from codex_replay.reference.proxy import app, exchange
-from codex_replay.reference.proxy.answering import chunks
+from codex_replay.reference.proxy.answering import chunks, events
 from codex_replay.reference.proxy.answering.events import AgentMessage, Delta, Native
 from codex_replay.reference.proxy.asking import normalise, payloads
 from codex_replay.reference.proxy.asking.normalise import Transcript
@@ -323,3 +323,9 @@ def images_in_outputs_lost() -> None:
 @variant
 def effort_lost_on_the_way() -> None:
     drop("turn/start", "effort")
+
+
+@variant
+def output_of_commands_is_text() -> None:
+    name = "item/commandExecution/outputDelta"
+    events.V2[name] = lambda params: Delta(str(params.get("itemId")), str(params.get("delta") or ""))

@@ -209,12 +209,19 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
         return f"The proxy answered the app-server's request {refused} with an error. The turn then hangs: send a decision."
     if waiting := _unanswered(frames, "client"):
         return f"The app-server had not answered {waiting}."
+    if refusal := refused_submission(frames):
+        return f"{refusal}The proxy must then end the answer with an error."
     if not any(frame.kind == "request" and frame.value["method"] in SUBMISSIONS for frame in sent):
         return (
             f"The proxy had not submitted the prompt ({', '.join(SUBMISSIONS)}). The last message of the proxy to the "
             f"app-server was {_ago(sent[-1], at)}."
         )
     last = next(frame for frame in reversed(frames) if frame.sender == "server")  # the submission was answered
+    if '"thread/status/changed"' in last.raw and '"type":"idle"' in last.raw.replace(" ", ""):
+        return (
+            f"The turn had ended (the thread was idle: {_ago(last, at)}), but turn/completed did not come. Remove it from "
+            "optOutNotificationMethods of `initialize`."
+        )
     return f"The turn had not ended; the app-server's last message was {_ago(last, at)}."
 
 
@@ -269,10 +276,13 @@ def _refused(frames: Sequence[WireFrame]) -> str:
 def _unanswered(frames: Sequence[WireFrame], sender: str) -> str:
     """Return the method and id of the first request of `sender` that the other side did not answer.
 
-    Return "" if there is none.
+    A reply answers a request only if its id has the same type, too. Return "" if there is none.
     """
-    replied = {(frame.child, str(frame.value["id"])) for frame in frames if frame.sender != sender and is_reply(frame.value)}
+    replied = {(f.child, repr(f.value["id"])): f.value["id"] for f in frames if f.sender != sender and is_reply(f.value)}
     for frame in frames:
-        if frame.sender == sender and frame.kind == "request" and (frame.child, str(frame.value["id"])) not in replied:
-            return f"{label(frame.value)} (id {frame.value['id']})"
+        if frame.sender == sender and frame.kind == "request" and (frame.child, repr(frame.value["id"])) not in replied:
+            number = frame.value["id"]
+            near = [other for (child, _), other in replied.items() if child == frame.child and str(other) == str(number)]
+            note = f"; the proxy sent a reply with the id {near[0]!r}, which the app-server ignores" if near else ""
+            return f"{label(frame.value)} (id {number}{note if sender == 'server' else ''})"
     return ""

@@ -3,10 +3,11 @@
     python -m codex_replay.shell.rpc.inserting FILE -- COMMAND...
 
 FILE is JSON: `{"after": "...", "lines": ["{...}", ...]}`. The `lines` are inserted after each line of the app-server that
-contains the text `after`. Lines without the text `after` stay unchanged. A case uses the program to insert messages that a
-real app-server sends rarely, such as an event of a thread that the client did not start. `{"delay": ["...", ...],
+contains the text `after`. In the `lines`, `{threadId}` and `{turnId}` become the ids of the line with the text `after`. Lines
+without the text `after` stay unchanged. A case uses the program to insert messages that a real app-server sends rarely, such
+as an event of a thread that the client did not start, or a question. `{"delay": ["...", ...],
 "seconds": 0.5}` delays each line that contains one of the texts, and the lines after it. During the delay, a client has
-time to disconnect.
+time to disconnect. `{"refuse": ["...", ...], "error": {...}}` replaces each reply that contains one of the texts by the error.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ if TYPE_CHECKING:
 def pass_on(lines: Iterable[bytes], write: Callable[[bytes], object], after: bytes, inserted: bytes) -> None:
     """Write every line of the app-server. Write `inserted` after each line that contains the text `after`."""
     for line in lines:
-        write(line + inserted if after in line else line)
+        write(line + with_ids(inserted, line) if after in line else line)
+
+
+def with_ids(inserted: bytes, line: bytes) -> bytes:
+    """Return the text `inserted` with the ids of the thread and the turn that the notification `line` is about."""
+    if b"{threadId}" not in inserted:
+        return inserted
+    params = json.loads(line)["params"]
+    turn = params.get("turnId") or params["turn"]["id"]
+    return inserted.replace(b"{threadId}", params["threadId"].encode()).replace(b"{turnId}", turn.encode())
 
 
 def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], object]) -> Iterator[bytes]:
@@ -34,6 +44,14 @@ def delayed(lines: Iterable[bytes], texts: list[bytes], wait: Callable[[], objec
     for line in lines:
         if any(text in line for text in texts):
             wait()
+        yield line
+
+
+def refused(lines: Iterable[bytes], texts: list[bytes], error: object) -> Iterator[bytes]:
+    """Yield every line of the app-server; replace each reply that contains one of the texts by a reply with `error`."""
+    for line in lines:
+        if any(text in line for text in texts):
+            line = json.dumps({"id": json.loads(line)["id"], "error": error}).encode() + b"\n"
         yield line
 
 
@@ -47,14 +65,14 @@ def main(argv: list[str]) -> int:
         return 2
     given = json.loads(Path(argv[0]).read_bytes())
     inserted = "".join(f"{line}\n" for line in given.get("lines", [])).encode()
-    texts = [text.encode() for text in given.get("delay", [])]
+    texts, refuse = ([text.encode() for text in given.get(key, [])] for key in ("delay", "refuse"))
     child = subprocess.Popen(argv[2:], stdout=subprocess.PIPE)
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     assert child.stdout is not None
     with child.stdout as lines:
         try:
             late = delayed(lines, texts, lambda: time.sleep(given["seconds"]))
-            pass_on(late, _write, given.get("after", "").encode(), inserted)
+            pass_on(refused(late, refuse, given.get("error")), _write, given.get("after", "").encode(), inserted)
         except BrokenPipeError:
             child.terminate()
     return child.wait() & 0xFF
