@@ -85,6 +85,7 @@ def _item(message: Any) -> tuple[Any, Any]:
 
 #: The notification that follows the response to a request, if the request is not refused.
 _THEN = {
+    "thread/start": "thread/started",
     "thread/fork": "thread/started", "thread/revert": "thread/reverted", "thread/goal/set": "thread/goal/updated",
     "thread/name/set": "thread/name/updated", "thread/archive": "thread/archived", "thread/unarchive": "thread/unarchived",
     "thread/resume": "thread/goal/cleared",

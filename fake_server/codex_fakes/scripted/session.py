@@ -86,6 +86,7 @@ class Session:
         self._left: list[Thread] = []  # turns of threads that were loaded again in mid-turn
         self.rules: list[list[str]] = []  # what amendments have allowed
         self.skills: dict[str, bool] = {}  # what skills/config/write has switched on or off
+        self.told_ignored: str | None = None  # the warning about ignored settings that was sent at the start
         self.login: tuple[str, str] | None = None  # a login by ChatGPT that is under way: its id, and "v1" or "v2"
         self.account: dict[str, Any] | None = None
         if self.model.account is not None:
@@ -324,21 +325,22 @@ class Session:
         """Return the settings of a new thread. The `config` in the request overrides config.toml."""
         if self.file.refusal is not None:
             raise self._config_refused(self.file.refusal)
-        config = self.config
-        if params.get("config"):
-            from copy import deepcopy
-
-            from codex_fakes.scripted.state.settings import put
-
-            config = deepcopy(config)
-            for key, value in params["config"].items():
-                put(config, key, value)
+        config = merged(self.config, self.given_config(params))
         cwd = self.cwd if params.get("cwd") is None else absolute(params["cwd"], self.cwd)
         settings = Settings(config, cwd, self.home, self.table["settings"], self.version, params.get("profile"))
         settings.change({**params, "cwd": None}, api)
         if (wrong := settings.wrong()) is not None:
             raise self._config_refused(wrong)
         return settings
+
+    def given_config(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the `config` of a request as nested tables. Versions after 0.92 read null as an empty text."""
+        from codex_fakes.scripted.state.settings import put, without_nulls
+
+        given: dict[str, Any] = {}
+        for key, value in (params.get("config") or {}).items():
+            put(given, key, without_nulls(value) if self._clock else value)
+        return given
 
     def _config_refused(self, why: str) -> Refused:
         return Refused(fill(self.table["sentences"]["config-refused"], {"why": why}))

@@ -32,6 +32,7 @@ class Session(Protocol):
     file: ConfigFile
     skills: dict[str, bool]
     login: tuple[str, str] | None
+    told_ignored: str | None
     account: dict[str, Any] | None
 
     @property
@@ -61,6 +62,9 @@ class Session(Protocol):
 
     def settings(self, params: dict[str, Any], api: str) -> Settings:
         """Return the settings of a new thread."""
+
+    def given_config(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the `config` of a request as nested tables."""
 
     def write_config(self, user: dict[str, Any]) -> None:
         """Replace the user's layer of the configuration."""

@@ -68,7 +68,8 @@ class Settings:
         projects, mode = self.config.get("projects"), self.config.get("sandbox_mode")
         project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
         trust = project.get("trust_level") if isinstance(project, dict) else None
-        self.policy: str = self.config.get("approval_policy") or ("untrusted" if trust == "untrusted" else "on-request")
+        policy = self.config.get("approval_policy") or ("untrusted" if trust == "untrusted" else "on-request")
+        self.policy: str = self._limits.get("policyAliases", {}).get(policy, policy)
         default = "read-only" if trust is None else "workspace-write"
         self.sandbox: dict[str, Any] = self._sandbox_of(mode if isinstance(mode, str) and mode else default)
 
@@ -363,6 +364,13 @@ def put(config: dict[str, Any], key: str, value: Any) -> None:
             config[name] = {}
         config = config[name]
     config[last] = value
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a value of JSON with an empty text in place of each null."""
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items()}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else "" if value is None else value
 
 
 def rfc3339(moment: float, milliseconds: bool = False) -> str:
