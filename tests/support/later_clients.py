@@ -97,7 +97,7 @@ _OTHER = {"thread/goal/cleared": "thread/goal/updated"}
 class Calls(Later):
     """A client that asks for what it has got: a text of a request that begins with `$` stands for an earlier answer.
 
-    `$turn N` is the N-th turn of the client, `$thread N` the N-th thread, `$next`, `$back` and `$item` the cursors and the
+    `$work` at the beginning of a text is the working directory, `$login` the latest login, `$turn N` is the N-th turn of the client, `$thread N` the N-th thread, `$next`, `$back` and `$item` the cursors and the
     first item of the latest list.
     """
 
@@ -137,6 +137,7 @@ class Calls(Later):
         if method == "thread/fork":
             self.threads.append(result["thread"]["id"])
             self.known[f"$thread {len(self.threads) - 1}"] = self.threads[-1]
+        self.known |= {"$login": result["loginId"]} if "loginId" in result else {}
         if "nextCursor" in result:
             self.known |= {"$next": result["nextCursor"], "$back": result.get("backwardsCursor")}
             items = [entry["item"]["id"] for entry in result["data"] if "item" in entry]
@@ -147,4 +148,6 @@ class Calls(Later):
             return {key: self._meant(inner) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._meant(inner) for inner in value]
+        if isinstance(value, str) and value.startswith("$work"):
+            return self.work + value.removeprefix("$work")
         return self.known.get(value, value) if isinstance(value, str) and value.startswith("$") else value

@@ -41,7 +41,12 @@ _unknown = st.one_of(
     ),
 )
 _wrong = st.tuples(st.sampled_from(sorted(filter(_is_plain, _FORMS))), _VALUES)
-_config = st.lists(st.one_of(_unknown, _unknown, _wrong), max_size=5).map(dict)
+#: Of two settings of one table, and of two wrong values, the real server takes any first: a table is named once.
+_config = st.builds(
+    lambda unknown, wrong: dict([*unknown, *wrong]),
+    st.lists(_unknown, max_size=4, unique_by=lambda pair: pair[0].partition(".")[0]),
+    st.lists(_wrong, max_size=1),
+)
 _params = st.fixed_dictionaries(
     {},
     optional={
@@ -90,8 +95,62 @@ def _set(configs: list[dict[str, Any]], params: dict[str, Any], turn: dict[str, 
     return {"script": [{**GREETING, "times": "always"}], "conversation": told, "experimental": True, "model": "gpt-5.5"}
 
 
+# -- files ------------------------------------------------------------------------------------------------------------------
+
+_names = st.sampled_from(["a.txt", "b.txt", "d", "d/e", "d/f.txt", "d/e/g", "a.txt/x", "no/x", "", "d/../b.txt", "./d//e/"])
+_paths = st.one_of(
+    *[st.builds(lambda name: f"$work/{name}", _names)] * 9,
+    st.sampled_from(["a.txt", "~/a", 5, None, "$work/a\0b", "$work/" + "x" * 300]),
+)
+_base64 = st.one_of(
+    st.sampled_from(["aGVsbG8=", "", "aGVsbG8", "aGVsbG9=", "a", "aG=k", "aGVs=", "aGVs bG8=", 5]),
+    st.text("aGVsbG8=\n-é", max_size=9),
+)
+_switch = st.sampled_from([True, True, False, None, "x"])
+_flags = {"recursive": _switch}
+_file_calls = st.one_of(
+    st.tuples(st.just("fs/readFile"), st.fixed_dictionaries({}, optional={"path": _paths})),
+    *[st.tuples(st.just("fs/writeFile"), st.fixed_dictionaries({"path": _paths, "dataBase64": _base64}))] * 2,
+    *[st.tuples(st.just("fs/createDirectory"), st.fixed_dictionaries({"path": _paths}, optional=_flags))] * 2,
+    st.tuples(st.just("fs/getMetadata"), st.fixed_dictionaries({"path": _paths})),
+    st.tuples(st.just("fs/readDirectory"), st.fixed_dictionaries({"path": _paths})),
+    st.tuples(st.just("fs/remove"), st.fixed_dictionaries({"path": _paths}, optional={**_flags, "force": _switch})),
+    st.tuples(st.just("fs/copy"), st.fixed_dictionaries({"sourcePath": _paths}, optional={"destinationPath": _paths, **_flags})),
+)
+_LOOK = [("fs/readDirectory", {"path": f"$work/{name}"}) for name in ("", "d", "d/e", "b.txt")]
+_READ = [("fs/readFile", {"path": f"$work/{name}"}) for name in ("a.txt", "b.txt", "d/f.txt")]
+
+
+def _asked(calls: list[tuple[str, Any]], pause: float = 0, *, login: bool = False) -> dict[str, Any]:
+    """Return a scenario without threads, in which a client calls one method after the other."""
+    steps = [step for method, params in calls for step in ({"ask": method, "params": params}, {"pause": pause})]
+    return {"script": [GREETING], "conversation": {"api": "v2", "steps": [], "calls": steps}, "login": login}
+
+
+# -- logins -----------------------------------------------------------------------------------------------------------------
+
+_STARTS: list[Any] = [
+    *[{"type": "apiKey", "apiKey": key} for key in ("sk-a", "sk-b", "", " ", 5)], {"type": "chatgpt"}, {"type": "chatgpt"},
+    {"type": "nonsense"}, {"type": "apiKey"}, {}, [], 5, None, {"type": None}, {"type": "chatgptAuthTokens"},
+]  # fmt: skip
+_logins = st.one_of(
+    *[st.tuples(st.just("account/login/start"), st.sampled_from(_STARTS))] * 3,
+    st.tuples(st.just("account/logout"), st.sampled_from([None, None, {}, 5])),
+    *[st.tuples(st.just("account/read"), st.sampled_from([{}, {"refreshToken": True}, {"refreshToken": 5}, None, []]))] * 2,
+    st.tuples(st.just("getAuthStatus"), st.sampled_from([{}, {"includeToken": True}, {"includeToken": 5}])),
+    st.tuples(
+        st.just("account/login/cancel"),
+        st.builds(lambda text: {"loginId": text}, st.sampled_from(["$login", "$login", "x", "", 5])),
+    ),
+    st.tuples(st.sampled_from(["account/rateLimits/read", "account/usage/read"]), st.none()),
+)
+
 KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "wrong settings": st.builds(_set, st.lists(_config, min_size=3, max_size=3), _params, _turn),
+    "files": st.builds(lambda calls: _asked([*calls, *_LOOK, *_READ]), st.lists(_file_calls, min_size=4, max_size=12)),
+    "logins": st.builds(
+        lambda calls, login: _asked(calls, 0.1, login=login), st.lists(_logins, min_size=3, max_size=8), st.booleans()
+    ),
 }
 
 
@@ -100,5 +159,30 @@ def examples() -> dict[str, dict[str, Any]]:
     unknown = {"zz": 1, "tools.a b": 2, "features.nonsense": True, "notice": {"x": None}, "a\tb": {}}
     return {
         "wrong-settings": _set([{"memories.x": 1}, unknown, {"model_verbosity": None}], {"model": "unknown"}, {"effort": ""}),
+        "files": _asked(
+            [
+                ("fs/createDirectory", {"path": "$work/d/e"}),
+                ("fs/writeFile", {"path": "$work/d/f.txt", "dataBase64": "aGVsbG8="}),
+                ("fs/writeFile", {"path": "$work/d/f.txt", "dataBase64": "aGVsbG9="}),
+                ("fs/copy", {"sourcePath": "$work/d", "destinationPath": "$work/c", "recursive": True}),
+                ("fs/copy", {"sourcePath": "$work/d", "destinationPath": "$work/d/e", "recursive": True}),
+                ("fs/remove", {"path": "$work/d", "recursive": False}),
+                ("fs/remove", {"path": "$work/d"}),
+                ("fs/getMetadata", {"path": "$work/c/f.txt"}),
+                ("fs/readFile", {"path": "a.txt"}),
+                *_LOOK,
+                ("fs/readFile", {"path": "$work/c/f.txt"}),
+            ]
+        ),
+        "logins": _asked(
+            [
+                *[("account/login/start", each) for each in ({"type": "chatgpt"}, _STARTS[0])],
+                *[("account/read", {}), ("account/usage/read", None), ("getAuthStatus", {"includeToken": True})],
+                *[("account/login/start", {"type": "chatgpt"}), ("account/login/cancel", {"loginId": "$login"})],
+                *[("account/login/cancel", {"loginId": "$login"}), ("account/logout", None), ("account/read", {})],
+            ],
+            0.1,
+            login=True,
+        ),
         "no-model": _set([{"model": " "}, {"zz": 1}, {"model": None}], {"model": ""}, {"model": "unknown"}),
     }

@@ -25,6 +25,7 @@ are an estimate (`masked`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,7 @@ VERSION = "0.169.0"
 #: count the lines of a thread's file, which the fake does not write.
 OPAQUE = (
     "processId", "installationId", "cursor", "nextCursor", "backwardsCursor", "turnsBackwardsCursor", "itemsBackwardsCursor",
+    "modifiedAtMs",
 )  # fmt: skip
 _USAGE = ("thread/tokenUsage/updated", "account/rateLimits/updated")
 
@@ -75,6 +77,8 @@ def masked(frames: list[Frame]) -> list[Frame]:
             return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
         if isinstance(value, str) and value.startswith("invalid cursor: {"):
             return "invalid cursor: opaque"
+        if isinstance(value, str) and value.startswith("https://auth.openai.com/"):
+            return re.sub("(code_challenge|state)=[^&]*", r"\1=opaque", value)
         return [mask(one) for one in value] if isinstance(value, list) else value
 
     return [_with(frame, mask(frame.value)) for frame in frames]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.methods.protocols import Method, Session
     from codex_fakes.scripted.state.thread import Thread
 
+_OF_ACCOUNT = ("account/read", "account/rateLimits/read", "account/usage/read", "getAuthStatus")
 _METHOD_NOT_SUPPORTED, _INTERNAL = -32601, -32603
 
 
@@ -406,6 +407,14 @@ def handler_of(method: str) -> Method | None:
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
+    if method.startswith("fs/"):
+        from codex_fakes.scripted.methods import machine
+
+        return machine.METHODS.get(method)
+    if method.startswith("account/login/") or method == "account/logout" or method in _OF_ACCOUNT:
+        from codex_fakes.scripted.methods import account
+
+        return account.METHODS[method]
     if method in ("config/value/write", "config/batchWrite"):
         from codex_fakes.scripted.methods import config
 

@@ -121,10 +121,14 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
         if kind == "UUID" and (error := uuid_error(str(value))) is not None:
             return f"UUID parsing failed: {error}"
         return None
-    if kind == "absolute":
+    if kind in ("absolute", "rooted"):
         if type(value) is not str:
             return unlike(value, "path string")
-        return None if value.startswith(("/", "~")) else "AbsolutePathBuf deserialized without a base path"
+        return (
+            None
+            if value.startswith(("/", "~") if kind == "absolute" else "/")
+            else "AbsolutePathBuf deserialized without a base path"
+        )
     if kind == "ThreadId":
         return uuid_error(value) if type(value) is str else unlike(value, "a string")
     if kind == "effort":
