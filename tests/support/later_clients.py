@@ -97,8 +97,8 @@ _OTHER = {"thread/goal/cleared": "thread/goal/updated"}
 class Calls(Later):
     """A client that asks for what it has got: a text of a request that begins with `$` stands for an earlier answer.
 
-    `$work` at the beginning of a text is the working directory, `$login` the latest login, `$turn N` is the N-th turn of the client, `$thread N` the N-th thread, `$next`, `$back` and `$item` the cursors and the
-    first item of the latest list.
+    `$turn N` is the N-th turn of the client, `$thread N` the N-th thread, `$next`, `$back` and `$item` the cursors and the
+    first item of the latest list, `$login` the latest login. `$work` at the beginning of a text is the working directory.
     """
 
     def play(self) -> None:

@@ -129,6 +129,7 @@ def _asked(calls: list[tuple[str, Any]], pause: float = 0, *, login: bool = Fals
 
 # -- logins -----------------------------------------------------------------------------------------------------------------
 
+_KEY = {"type": "apiKey", "apiKey": "redacted-key-1"}  # as the redactor of a recording names it
 _STARTS: list[Any] = [
     *[{"type": "apiKey", "apiKey": key} for key in ("sk-a", "sk-b", "", " ", 5)], {"type": "chatgpt"}, {"type": "chatgpt"},
     {"type": "nonsense"}, {"type": "apiKey"}, {}, [], 5, None, {"type": None}, {"type": "chatgptAuthTokens"},
@@ -176,7 +177,7 @@ def examples() -> dict[str, dict[str, Any]]:
         ),
         "logins": _asked(
             [
-                *[("account/login/start", each) for each in ({"type": "chatgpt"}, _STARTS[0])],
+                *[("account/login/start", each) for each in ({"type": "chatgpt"}, _KEY)],
                 *[("account/read", {}), ("account/usage/read", None), ("getAuthStatus", {"includeToken": True})],
                 *[("account/login/start", {"type": "chatgpt"}), ("account/login/cancel", {"loginId": "$login"})],
                 *[("account/login/cancel", {"loginId": "$login"}), ("account/logout", None), ("account/read", {})],
