@@ -86,7 +86,6 @@ class Session:
         self._left: list[Thread] = []  # turns of threads that were loaded again in mid-turn
         self.rules: list[list[str]] = []  # what amendments have allowed
         self.skills: dict[str, bool] = {}  # what skills/config/write has switched on or off
-        self.told_ignored: str | None = None  # the warning about ignored settings that was sent at the start
         self.login: tuple[str, str] | None = None  # a login by ChatGPT that is under way: its id, and "v1" or "v2"
         self.account: dict[str, Any] | None = None
         if self.model.account is not None:

@@ -116,8 +116,8 @@ def login(session: Session, request: Any, params: dict[str, Any]) -> None:
         _give_up(session)
         session.account = {"type": "apiKey", "token": params["apiKey"]}
         session.answer(request, {"type": "apiKey"})
-        told = _form(session, "completed", {"login": None, "success": True, "error": None})
-        session.send({"method": "account/login/completed", "params": told})
+        report = _form(session, "completed", {"login": None, "success": True, "error": None})
+        session.send({"method": "account/login/completed", "params": report})
         session.send({"method": "account/updated", "params": _form(session, "updated", {"mode": "apikey"})})
     else:
         session.answer(request, {"type": "chatgpt", **_begun(session, "v2")})

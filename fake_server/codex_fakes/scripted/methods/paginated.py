@@ -69,7 +69,7 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     if params.get("projectId") is not None:
         raise Refused(fill(session.table["sentences"]["no-project"], {"project": params["projectId"]}))
     settings, ignored = session.settings(params, "v2"), ignored_settings(session, params)
-    if ignored not in (None, session.told_ignored):
+    if ignored is not None:
         session.send({"method": "configWarning", "params": {"summary": ignored, "details": None}})
     thread = session.new_thread(need_model(session, settings))
     thread.ephemeral = bool(params.get("ephemeral"))

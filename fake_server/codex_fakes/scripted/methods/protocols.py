@@ -32,7 +32,6 @@ class Session(Protocol):
     file: ConfigFile
     skills: dict[str, bool]
     login: tuple[str, str] | None
-    told_ignored: str | None
     account: dict[str, Any] | None
 
     @property

@@ -57,7 +57,7 @@ class Settings:
         self.compact_prompt: str | None = config.get("compact_prompt")
         tier = config.get("service_tier")
         self.personality: str | None = config.get("personality")
-        self.tier: str | None = limits.get("tierAliases", {}).get(tier, tier)
+        self.tier: str | None = self._current("tierAliases", tier)
         self.mode, self.mode_instructions = "custom", ""  # the collaboration mode, and its instructions
 
     def _default_access(self) -> None:
@@ -69,9 +69,13 @@ class Settings:
         project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
         trust = project.get("trust_level") if isinstance(project, dict) else None
         policy = self.config.get("approval_policy") or ("untrusted" if trust == "untrusted" else "on-request")
-        self.policy: str = self._limits.get("policyAliases", {}).get(policy, policy)
+        self.policy: str = self._current("policyAliases", policy)
         default = "read-only" if trust is None else "workspace-write"
         self.sandbox: dict[str, Any] = self._sandbox_of(mode if isinstance(mode, str) and mode else default)
+
+    def _current(self, aliases: str, word: Any) -> Any:
+        """Return the current word for an old word of a setting. A value that is not a text is refused later."""
+        return self._limits.get(aliases, {}).get(word, word) if type(word) is str else word
 
     def copy(self) -> Settings:
         """Return a copy of the settings for another thread."""
@@ -106,7 +110,7 @@ class Settings:
                 changed = True
         if "serviceTier" in given:  # null is a choice, too
             tier = given["serviceTier"]
-            self.tier = "default" if tier is None else self._limits.get("tierAliases", {}).get(tier, tier)
+            self.tier = "default" if tier is None else self._current("tierAliases", tier)
         sandbox = given.get("sandbox") or given.get("sandboxPolicy")
         if sandbox is not None:
             self.sandbox = self._sandbox_of(sandbox)
