@@ -86,6 +86,7 @@ def _item(message: Any) -> tuple[Any, Any]:
 
 #: The notification that follows the response to a request, if the request is not refused.
 _THEN = {
+    "thread/start": "thread/started",
     "thread/fork": "thread/started", "thread/revert": "thread/reverted", "thread/goal/set": "thread/goal/updated",
     "thread/name/set": "thread/name/updated", "thread/archive": "thread/archived", "thread/unarchive": "thread/unarchived",
     "thread/resume": "thread/goal/cleared",
@@ -98,7 +99,8 @@ class Calls(Later):
     """A client that asks for what it has got: a text of a request that begins with `$` stands for an earlier answer.
 
     `$turn N` is the N-th turn of the client, `$thread N` the N-th thread, `$next`, `$back` and `$item` the cursors and the
-    first item of the latest list, `$process CALL` the process of a command.
+    first item of the latest list, `$login` the latest login, `$process CALL` the process of a command. `$work` at the beginning
+    of a text is the working directory.
     """
 
     def play(self) -> None:
@@ -146,6 +148,7 @@ class Calls(Later):
         if method == "thread/fork":
             self.threads.append(result["thread"]["id"])
             self.known[f"$thread {len(self.threads) - 1}"] = self.threads[-1]
+        self.known |= {"$login": result["loginId"]} if "loginId" in result else {}
         if "nextCursor" in result:
             self.known |= {"$next": result["nextCursor"], "$back": result.get("backwardsCursor")}
             items = [entry["item"]["id"] for entry in result["data"] if "item" in entry]
@@ -156,6 +159,8 @@ class Calls(Later):
             return {key: self._meant(inner) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._meant(inner) for inner in value]
+        if isinstance(value, str) and value.startswith("$work"):
+            return self.work + value.removeprefix("$work")
         return self.known.get(value, value) if isinstance(value, str) and value.startswith("$") else value
 
 

@@ -329,21 +329,22 @@ class Session:
         """Return the settings of a new thread. The `config` in the request overrides config.toml."""
         if self.file.refusal is not None:
             raise self._config_refused(self.file.refusal)
-        config = self.config
-        if params.get("config"):
-            from copy import deepcopy
-
-            from codex_fakes.scripted.state.settings import put
-
-            config = deepcopy(config)
-            for key, value in params["config"].items():
-                put(config, key, value)
+        config = merged(self.config, self.given_config(params))
         cwd = self.cwd if params.get("cwd") is None else absolute(params["cwd"], self.cwd)
         settings = Settings(config, cwd, self.home, self.table["settings"], self.version, params.get("profile"))
         settings.change({**params, "cwd": None}, api)
         if (wrong := settings.wrong()) is not None:
             raise self._config_refused(wrong)
         return settings
+
+    def given_config(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the `config` of a request as nested tables. Versions after 0.92 read null as an empty text."""
+        from codex_fakes.scripted.state.settings import put, without_nulls
+
+        given: dict[str, Any] = {}
+        for key, value in (params.get("config") or {}).items():
+            put(given, key, without_nulls(value) if self._clock else value)
+        return given
 
     def _config_refused(self, why: str) -> Refused:
         return Refused(fill(self.table["sentences"]["config-refused"], {"why": why}))

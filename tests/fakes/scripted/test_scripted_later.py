@@ -50,7 +50,7 @@ def _as_kept(frame: Frame) -> Frame:
 
 
 def test_there_are_recordings() -> None:
-    assert len(NAMES) == 84
+    assert len(NAMES) == 88
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,9 +140,9 @@ def test_the_handshake_names_the_version_and_the_home(tmp_path: Path) -> None:
 
 
 def test_a_method_that_the_fake_does_not_have_is_refused_by_name(tmp_path: Path) -> None:
-    frames, _, status = said([HELLO, {"id": 1, "method": "fs/readFile", "params": {"path": "/x"}}], tmp_path)
+    frames, _, status = said([HELLO, {"id": 1, "method": "fs/watch", "params": {"path": "/x"}}], tmp_path)
     message = frames[-1]["error"]["message"]
-    missing = f"fake-codex does not have fs/readFile of Codex {VERSION}"
+    missing = f"fake-codex does not have fs/watch of Codex {VERSION}"
     assert message.startswith(f"{missing}: add the method's answer to the script")
     assert status == 1
 

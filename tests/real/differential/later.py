@@ -265,7 +265,8 @@ KINDS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 
 def _home(root: Path, url: str, version: str, scenario: dict[str, Any]) -> HermeticHome:
     more = {**scenario.get("config", {}), "model_providers": {"mock": {"stream_max_retries": scenario.get("retries", 0)}}}
-    return HermeticHome(root, url, version=version, model=scenario.get("model", "gpt-5.2-codex"), extra_config=more)
+    model, login = scenario.get("model", "gpt-5.2-codex"), scenario.get("login", False)
+    return HermeticHome(root, url, version=version, model=model, requires_openai_auth=login, extra_config=more)
 
 
 def _play(argv: list[str], home: HermeticHome, env: dict[str, str], scenario: dict[str, Any], gates: Any = None) -> list[Frame]:

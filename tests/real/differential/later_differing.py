@@ -13,6 +13,7 @@ They are what the real 0.169.0 does by chance. This is the one list of them for 
 - the end of a call that the client does not approve comes before or after the thread goes on (`ended_late`; 2 of 54 runs, on a
   loaded machine);
 - in an ephemeral thread, the reply to turn/start may come after turn/started (`answered_late`; 1 of 10 runs);
+- the warning about a setting comes before or after thread/started (`warned_first`; both orders in each probe of 50 starts);
 - a command may print after the first moment, and then its output is also sent on its own (`without_deltas`);
 - what a command of the client prints comes in any number of pieces, and may overtake the reply to its input (`in_one_piece`).
 
@@ -39,6 +40,7 @@ VERSION = "0.169.0"
 #: count the lines of a thread's file, which the fake does not write.
 OPAQUE = (
     "processId", "installationId", "cursor", "nextCursor", "backwardsCursor", "turnsBackwardsCursor", "itemsBackwardsCursor",
+    "modifiedAtMs",
 )  # fmt: skip
 _USAGE = ("thread/tokenUsage/updated", "account/rateLimits/updated")
 
@@ -77,6 +79,8 @@ def masked(frames: list[Frame]) -> list[Frame]:
             return {k: "opaque" if k in OPAQUE and v is not None else mask(v) for k, v in value.items()}
         if isinstance(value, str) and value.startswith("invalid cursor: {"):
             return "invalid cursor: opaque"
+        if isinstance(value, str) and value.startswith("https://auth.openai.com/"):
+            return re.sub("(code_challenge|state)=[^&]*", r"\1=opaque", value)
         if isinstance(value, str):  # numbers of commands that go on
             return re.sub(r'(session ID |"session_id": ?|process id )[0-9]+', r"\1opaque", value)
         return [mask(one) for one in value] if isinstance(value, list) else value
@@ -186,6 +190,17 @@ def _behind_status(frames: list[Frame], moves: Callable[[Frame], bool]) -> list[
     return found
 
 
+def warned_first(frames: list[Frame]) -> list[Frame]:
+    """Put each thread/started before the warnings about settings that it follows."""
+    found = list[Frame]()
+    for frame in frames:
+        place = len(found)
+        while _method(frame) == "thread/started" and place and _method(found[place - 1]) == "warning":
+            place -= 1
+        found.insert(place, frame)
+    return found
+
+
 def answered_late(frames: list[Frame]) -> list[Frame]:
     """Put each turn/started of an ephemeral thread, and the status before it, behind the reply to turn/start."""
     found, early = list[Frame](), list[Frame]()
@@ -260,6 +275,7 @@ ALLOWANCES: dict[str, Callable[[list[Frame]], list[Frame]]] = {
     "a command's output is sent on its own": without_deltas,
     "a command of the client prints in other pieces": in_one_piece,
     "calls of one reply begin in another order": in_order,
+    "the warning about a setting comes before or after thread/started": warned_first,
     "the reply to turn/start comes after turn/started": answered_late,
     "the warning about an amendment comes before or after the thread goes on": warned_late,
     "the end of a call that is not approved comes before or after the thread goes on": ended_late,

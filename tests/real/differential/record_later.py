@@ -20,6 +20,7 @@ from tests.real.differential import later_commands, later_lists
 from tests.real.differential.later import ASKING, ESCALATED, FREE, GO, NEXT, TOOL, Both, at_once, command
 from tests.real.differential.later_corners import BUSY, COMPACT, FAILED, FULL, MODELS, compacted, reviewed
 from tests.real.differential.scenarios import GREETING, conversation
+from tests.support import later_wrong
 
 VERSION = "0.169.0"
 FOLDER = Path(__file__).parents[2] / "data" / "scripted-later"
@@ -335,6 +336,7 @@ def conversations() -> dict[str, dict[str, Any]]:
         ),
         **later_lists.examples(),
         **later_commands.examples(),
+        **later_wrong.examples(),
     }
 
 

@@ -20,12 +20,13 @@ from codex_replay.shell.http.backend_process import BackendProcess
 from tests.real.differential import later, later_commands, later_corners, later_lists
 from tests.real.differential.later import Both
 from tests.real.differential.later_differing import VERSION, differences
+from tests.support import later_wrong
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "3"))
 SEED = os.environ.get("CODEX_REPLAY_SEED")
 #: The classes of scenarios.
-KINDS = {**later.KINDS, **later_corners.KINDS, **later_lists.KINDS, **later_commands.KINDS}
+KINDS = {**later.KINDS, **later_corners.KINDS, **later_lists.KINDS, **later_commands.KINDS, **later_wrong.KINDS}
 
 
 @pytest.fixture(scope="module")

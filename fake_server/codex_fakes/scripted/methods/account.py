@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from codex_fakes.scripted.state.ids import uuid4
 from codex_fakes.scripted.state.refused import Refused
+from codex_replay.protocol.turn.frames import fill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,27 @@ if TYPE_CHECKING:
 
     from codex_fakes.scripted.methods.protocols import Method, Session
 
+#: The forms of 0.92. Later versions have theirs in answers.json ("account").
+_FORMS: dict[str, Any] = {
+    "read": {"account": "$account", "requiresOpenaiAuth": "$needed"},
+    "completed": {"loginId": "$login", "success": "$success", "error": "$error"},
+    "updated": {"authMode": "$mode"},
+    "query": (
+        "response_type=code&client_id=app_EMoamEEZ73f0CkXaXp7hrann&redirect_uri=http%3A%2F%2Flocalhost%3A1455%2Fauth%2Fcallback"
+        "&scope=openid%20profile%20email%20offline_access&code_challenge=${challenge}&code_challenge_method=S256"
+        "&id_token_add_organizations=true&codex_cli_simplified_flow=true&state=${state}&originator=${originator}"
+    ),
+}
 _NOT_COMPLETED = "Login server error: Login was not completed"
+
+
+def _form(session: Session, name: str, values: dict[str, Any]) -> Any:
+    return fill(session.answers.get("account", _FORMS)[name], values)
+
+
+def _is_later(session: Session) -> bool:
+    """Return True if the version has one login at a time, so that another login or a logout ends a ChatGPT login."""
+    return "account" in session.answers
 
 
 def needed(session: Session) -> bool:
@@ -33,12 +54,14 @@ def read(session: Session, request: Any, params: dict[str, Any]) -> None:
     shown = None
     if account is not None and wanted:
         shown = {key: account[key] for key in ("type", "email", "planType") if key in account}
-    session.answer(request, {"account": shown, "requiresOpenaiAuth": wanted})
+    session.answer(request, _form(session, "read", {"account": shown, "needed": wanted}))
 
 
 def status(session: Session, request: Any, params: dict[str, Any]) -> None:
     """getAuthStatus: return the login, and its token if the client requests the token."""
     account, wanted = session.account if needed(session) else None, needed(session)
+    if account is not None and not account.get("token") and _is_later(session):
+        account = None  # an empty key
     method = None if account is None else account["type"].lower()
     token = account.get("token") if account is not None and params.get("includeToken") else None
     session.answer(request, {"authMethod": method, "authToken": token, "requiresOpenaiAuth": wanted})
@@ -47,6 +70,15 @@ def status(session: Session, request: Any, params: dict[str, Any]) -> None:
 def user_info(session: Session, request: Any, params: dict[str, Any]) -> None:
     """userInfo: return the e-mail address of a ChatGPT login."""
     session.answer(request, {"allegedUserEmail": (session.account or {}).get("email")})
+
+
+def usage(session: Session, request: Any, params: dict[str, Any]) -> None:
+    """account/usage/read: refuse the request, because the fake counts no tokens of an account."""
+    if session.account is None:
+        raise Refused("codex account authentication required to read token usage")
+    if session.account["type"] != "chatgpt":
+        raise Refused("chatgpt authentication required to read token usage")
+    raise Refused("fake-codex has no token usage of a ChatGPT account: add the method's answer to the script (docs/scripts.md)")
 
 
 def rate_limits(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -76,14 +108,26 @@ def _window(window: dict[str, Any] | None) -> dict[str, Any] | None:
 def login(session: Session, request: Any, params: dict[str, Any]) -> None:
     """account/login/start: a login with an API key completes immediately; a ChatGPT login returns an id and a URL."""
     kind = params["type"]
+    if kind not in ("apiKey", "chatgpt"):
+        text = f"fake-codex has no login of the type {kind}: add the method's answer to the script (docs/scripts.md)"
+        raise Refused(text)
     if kind == "apiKey":
         _allow_key(session)
+        _give_up(session)
         session.account = {"type": "apiKey", "token": params["apiKey"]}
         session.answer(request, {"type": "apiKey"})
-        session.send({"method": "account/login/completed", "params": {"loginId": None, "success": True, "error": None}})
-        session.send({"method": "account/updated", "params": {"authMode": "apikey"}})
+        report = _form(session, "completed", {"login": None, "success": True, "error": None})
+        session.send({"method": "account/login/completed", "params": report})
+        session.send({"method": "account/updated", "params": _form(session, "updated", {"mode": "apikey"})})
     else:
         session.answer(request, {"type": "chatgpt", **_begun(session, "v2")})
+
+
+def _give_up(session: Session) -> None:
+    """End a ChatGPT login that is under way, if the version does so at another login or a logout."""
+    if session.login is not None and _is_later(session):
+        _ended(session, session.login, _NOT_COMPLETED)
+        session.login = None
 
 
 def _allow_key(session: Session) -> None:
@@ -95,7 +139,7 @@ def _allow_key(session: Session) -> None:
 def _ended(session: Session, login: tuple[str, str], error: str) -> None:
     """Report to the client that a login has failed."""
     method = "account/login/completed" if login[1] == "v2" else "loginChatGptComplete"
-    session.send({"method": method, "params": {"loginId": login[0], "success": False, "error": error}})
+    session.send({"method": method, "params": _form(session, "completed", {"login": login[0], "success": False, "error": error})})
 
 
 def _begun(session: Session, api: str) -> dict[str, str]:
@@ -110,11 +154,8 @@ def _begun(session: Session, api: str) -> dict[str, str]:
     def secret() -> str:
         return b2a_base64(urandom(32), newline=False).decode().rstrip("=").replace("+", "-").replace("/", "_")
 
-    query = (
-        "response_type=code&client_id=app_EMoamEEZ73f0CkXaXp7hrann&redirect_uri=http%3A%2F%2Flocalhost%3A1455%2Fauth%2Fcallback"
-        f"&scope=openid%20profile%20email%20offline_access&code_challenge={secret()}&code_challenge_method=S256"
-        f"&id_token_add_organizations=true&codex_cli_simplified_flow=true&state={secret()}&originator={session.client_name}"
-    )
+    values = {"challenge": secret(), "state": secret(), "originator": session.client_name}
+    query = _form(session, "query", values)
     session.login = (uuid4(), api)
     return {"loginId": session.login[0], "authUrl": f"https://auth.openai.com/oauth/authorize?{query}"}
 
@@ -141,9 +182,10 @@ def _cancelled(session: Session, login_id: str) -> bool:
 
 def logout(session: Session, request: Any, params: dict[str, Any]) -> None:
     """account/logout."""
+    _give_up(session)
     session.account = None
     session.answer(request, {})
-    session.send({"method": "account/updated", "params": {"authMode": None}})
+    session.send({"method": "account/updated", "params": _form(session, "updated", {"mode": None})})
 
 
 # -- v1 -------------------------------------------------------------------------------------------------------------------
@@ -180,6 +222,7 @@ def logout_v1(session: Session, request: Any, params: dict[str, Any]) -> None:
 METHODS: dict[str, Method] = {
     "account/read": read,
     "account/rateLimits/read": rate_limits,
+    "account/usage/read": usage,
     "account/login/start": login,
     "account/login/cancel": cancel,
     "account/logout": logout,

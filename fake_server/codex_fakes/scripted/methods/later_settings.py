@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codex_fakes.scripted.methods.both import settings_again
 from codex_fakes.scripted.state.refused import Refused
+from codex_fakes.scripted.state.settings import merged
 from codex_replay.protocol.data_tables import load
 from codex_replay.protocol.turn.frames import fill
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.state.settings import Settings
     from codex_fakes.scripted.state.thread import Thread
 
+_SHOWN = 3  # the ignored settings that a warning names; it counts the others
 _SYSTEM = "/etc/codex/config.toml"
 _THREADS = "max_concurrent_threads_per_session"  # the current name of agents.max_threads
 # The settings that stay as they were, each with the member of a request that changes it.
@@ -34,7 +36,46 @@ def settings_of_old(session: Session, thread: Thread, params: dict[str, Any], ke
         given = "serviceTier" in params if name == "tier" else params.get(member) is not None
         if not given and not (other_model and member == "model"):
             setattr(settings, name, getattr(thread.settings, name))
+    return need_model(session, settings)
+
+
+def ignored_settings(session: Session, params: dict[str, Any]) -> str | None:
+    """Return the warning about settings that the server does not know, in a request's `config` or in config.toml, or None."""
+    from codex_fakes.scripted.state.config_forms import unknown_settings
+
+    kinds, sentences = load("forms", session.version)["settings"], session.table["sentences"]
+    layers = {
+        "session-flags": merged(session.flags, session.given_config(params)),
+        f"user ({session.home}/config.toml)": session.user_config,
+    }
+    found = [(layer, path) for layer, config in layers.items() for path in unknown_settings(config, kinds)]
+    if not found:
+        return None
+    named = [(layer, "".join(map(_shown_sign, ".".join(path)))) for layer, path in found[:_SHOWN]]
+    lines = [fill(sentences["ignored"], {"layer": layer, "path": path}) for layer, path in named]
+    lines += [fill(sentences["ignored-more"], {"count": len(found) - _SHOWN})] if len(found) > _SHOWN else []
+    head = fill(sentences["ignoring"], {"count": len(found), "s": "s" if len(found) > 1 else ""})
+    return "\n".join([head, *lines])
+
+
+def _shown_sign(sign: str) -> str:
+    """Return a character of a key in the form of a warning: a control character is escaped."""
+    if sign >= " " and not "\x7f" <= sign <= "\x9f":
+        return sign
+    return {"\t": "\\t", "\n": "\\n", "\r": "\\r"}.get(sign, f"\\u{{{ord(sign):x}}}")
+
+
+def need_model(session: Session, settings: Settings) -> Settings:
+    """Refuse settings with a blank name of the model."""
+    if not settings.model.strip():
+        raise Refused(session.table["sentences"]["no-model"])
     return settings
+
+
+def warn_of_ignored(thread: Thread, text: str | None) -> None:
+    """Send the warning about ignored settings, if there are any."""
+    if text is not None:
+        thread.emit("warning", {"message": text})
 
 
 def warn_of_tier(session: Session, thread: Thread) -> None:

@@ -12,10 +12,13 @@ from codex_fakes.scripted.methods.both import as_v2, check_thread_id, copy, mode
 from codex_fakes.scripted.methods.later_settings import (
     KEPT,
     KEPT_BY_FORKS,
+    ignored_settings,
+    need_model,
     report_settings,
     settings_of_old,
     shown_mode,
     shown_sandbox,
+    warn_of_ignored,
     warn_of_model,
     warn_of_tier,
 )
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.methods.protocols import Method, Session
     from codex_fakes.scripted.state.thread import Thread
 
+_OF_ACCOUNT = ("account/read", "account/rateLimits/read", "account/usage/read", "getAuthStatus")
 _METHOD_NOT_SUPPORTED, _INTERNAL = -32601, -32603
 
 
@@ -62,12 +66,18 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
         from codex_fakes.scripted.state.input_schema import check
 
         check(tools, session.version)
-    thread = session.new_thread(session.settings(params, "v2"))
+    if params.get("projectId") is not None:
+        raise Refused(fill(session.table["sentences"]["no-project"], {"project": params["projectId"]}))
+    settings, ignored = session.settings(params, "v2"), ignored_settings(session, params)
+    if ignored is not None:
+        session.send({"method": "configWarning", "params": {"summary": ignored, "details": None}})
+    thread = session.new_thread(need_model(session, settings))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = tools
     thread.reads = session.experimental
     session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
+    warn_of_ignored(thread, ignored)
     warn_of_tier(session, thread)
     thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
@@ -91,6 +101,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
         session.listen(thread, "v2")
     whole = _whole(session, params)
     if was_unloaded:
+        warn_of_ignored(thread, ignored_settings(session, params))
         warn_of_tier(session, thread)
         warn_of_model(session, thread)
         _status(session, thread, "idle")
@@ -135,7 +146,7 @@ def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> N
         raise Refused(f"cannot resume thread {named.id} with history while it is already running")
     if not params["history"]:
         raise Refused("history must not be empty")
-    thread = remember(session, session.settings(params, "v2"), params["history"])
+    thread = remember(session, need_model(session, session.settings(params, "v2")), params["history"])
     thread.reads, thread.preview = session.experimental, preview_of(params["history"])
     session.listen(thread, "v2")
     _status(session, thread, "idle")
@@ -169,6 +180,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.preview = thread.preview if thread.turns or thread.given else ""
     session.listen(thread, "v2")
+    warn_of_ignored(thread, ignored_settings(session, params))
     warn_of_tier(session, thread)
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
@@ -396,6 +408,14 @@ def handler_of(method: str) -> Method | None:
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
+    if method.startswith("fs/"):
+        from codex_fakes.scripted.methods import machine
+
+        return machine.METHODS.get(method)
+    if method.startswith("account/login/") or method == "account/logout" or method in _OF_ACCOUNT:
+        from codex_fakes.scripted.methods import account
+
+        return account.METHODS[method]
     if method in ("config/value/write", "config/batchWrite"):
         from codex_fakes.scripted.methods import config
 

@@ -66,6 +66,9 @@ class Session(Protocol):
     def settings(self, params: dict[str, Any], api: str) -> Settings:
         """Return the settings of a new thread."""
 
+    def given_config(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the `config` of a request as nested tables."""
+
     def write_config(self, user: dict[str, Any]) -> None:
         """Replace the user's layer of the configuration."""
 

@@ -47,6 +47,19 @@ def wrong_setting(config: Mapping[str, Any], kinds: Mapping[str, Any], at: tuple
     return None
 
 
+def unknown_settings(config: Mapping[str, Any], kinds: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the sorted paths of the settings that forms.json does not have. A table with "open" can have any members."""
+    found: list[tuple[str, ...]] = []
+    for key, value in config.items():
+        kind = kinds.get(key)
+        if kind is None:
+            found.append((key,))
+        elif type(kind) is dict and type(value) is dict and "open" not in kind:
+            members = dict.fromkeys(value, kind["map"]) if "map" in kind else kind["members"]
+            found += [(key, *path) for path in unknown_settings(value, members)]
+    return sorted(found)
+
+
 def _wrong(value: Any, kind: Any, at: tuple[str, ...]) -> WrongSetting | None:
     if type(kind) is not dict:
         words = _no_word(value, kind) if type(kind) is list else wrong_value(value, kind, {})

@@ -61,7 +61,14 @@ _WORDS: dict[str, tuple[type, str]] = {
     "boolean": (bool, "a boolean"),
     "map": (dict, "a map"),
 }
-_NUMBERS = {"u16": 0xFFFF, "u32": 0xFFFFFFFF, "u64": 0xFFFFFFFFFFFFFFFF, "usize": 0xFFFFFFFFFFFFFFFF, "i64": 0x7FFFFFFFFFFFFFFF}
+_NUMBERS = {
+    "u8": 0xFF,
+    "u16": 0xFFFF,
+    "u32": 0xFFFFFFFF,
+    "u64": 0xFFFFFFFFFFFFFFFF,
+    "usize": 0xFFFFFFFFFFFFFFFF,
+    "i64": 0x7FFFFFFFFFFFFFFF,
+}
 
 
 def misread(request: Mapping[str, Any], version: str) -> str | None:
@@ -101,6 +108,8 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
     if kind[-1] == "?" and value is None:
         return None
     kind = kind.removesuffix("?")
+    if kind == "any":
+        return None
     if kind[0] == "[":
         if type(value) is not list:
             return unlike(value, "a sequence")
@@ -114,12 +123,19 @@ def wrong_value(value: Any, kind: str, forms: Mapping[str, Any]) -> str | None:
         if kind == "UUID" and (error := uuid_error(str(value))) is not None:
             return f"UUID parsing failed: {error}"
         return None
-    if kind == "absolute":
+    if kind in ("absolute", "rooted"):
         if type(value) is not str:
             return unlike(value, "path string")
-        return None if value.startswith(("/", "~")) else "AbsolutePathBuf deserialized without a base path"
+        return (
+            None
+            if value.startswith(("/", "~") if kind == "absolute" else "/")
+            else "AbsolutePathBuf deserialized without a base path"
+        )
     if kind == "ThreadId":
         return uuid_error(value) if type(value) is str else unlike(value, "a string")
+    if kind == "effort":
+        wrong = unlike(value, "a string") if type(value) is not str else None
+        return "reasoning_effort must not be empty" if value == "" else wrong
     if kind == "f64":
         return None if type(value) in (int, float) or getattr(value, "named", "map") != "map" else unlike(value, "f64")
     if kind in _NUMBERS:

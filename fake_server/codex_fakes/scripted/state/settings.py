@@ -57,7 +57,7 @@ class Settings:
         self.compact_prompt: str | None = config.get("compact_prompt")
         tier = config.get("service_tier")
         self.personality: str | None = config.get("personality")
-        self.tier: str | None = limits.get("tierAliases", {}).get(tier, tier)
+        self.tier: str | None = self._current("tierAliases", tier)
         self.mode, self.mode_instructions = "custom", ""  # the collaboration mode, and its instructions
 
     def _default_access(self) -> None:
@@ -68,9 +68,14 @@ class Settings:
         projects, mode = self.config.get("projects"), self.config.get("sandbox_mode")
         project = projects.get("/" + self.cwd.strip("/")) if isinstance(projects, dict) else None
         trust = project.get("trust_level") if isinstance(project, dict) else None
-        self.policy: str = self.config.get("approval_policy") or ("untrusted" if trust == "untrusted" else "on-request")
+        policy = self.config.get("approval_policy") or ("untrusted" if trust == "untrusted" else "on-request")
+        self.policy: str = self._current("policyAliases", policy)
         default = "read-only" if trust is None else "workspace-write"
         self.sandbox: dict[str, Any] = self._sandbox_of(mode if isinstance(mode, str) and mode else default)
+
+    def _current(self, aliases: str, word: Any) -> Any:
+        """Return the current word for an old word of a setting. A value that is not a text is refused later."""
+        return self._limits.get(aliases, {}).get(word, word) if type(word) is str else word
 
     def copy(self) -> Settings:
         """Return a copy of the settings for another thread."""
@@ -105,7 +110,7 @@ class Settings:
                 changed = True
         if "serviceTier" in given:  # null is a choice, too
             tier = given["serviceTier"]
-            self.tier = "default" if tier is None else self._limits.get("tierAliases", {}).get(tier, tier)
+            self.tier = "default" if tier is None else self._current("tierAliases", tier)
         sandbox = given.get("sandbox") or given.get("sandboxPolicy")
         if sandbox is not None:
             self.sandbox = self._sandbox_of(sandbox)
@@ -363,6 +368,13 @@ def put(config: dict[str, Any], key: str, value: Any) -> None:
             config[name] = {}
         config = config[name]
     config[last] = value
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a value of JSON with an empty text in place of each null."""
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items()}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else "" if value is None else value
 
 
 def rfc3339(moment: float, milliseconds: bool = False) -> str:
