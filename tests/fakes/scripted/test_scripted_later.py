@@ -58,6 +58,19 @@ def test_the_fake_says_what_was_recorded(name: str, imitated: dict[str, list[Fra
     assert differences(recorded(name), imitated[name]) == []
 
 
+def test_a_killed_command_may_have_another_exit_code() -> None:
+    """The real server gives -1 or 1, as `ALLOWANCES` names; any other exit code is a difference."""
+    frames = recorded("terminals-ended")
+
+    def ended(code: bytes) -> list[Frame]:
+        raws = [frame.raw.replace(b'"exitCode":-1', b'"exitCode":' + code) for frame in frames]
+        return [Frame(f.n, f.t, f.seam, f.sender, f.kind, raw) for f, raw in zip(frames, raws, strict=True)]
+
+    assert differences(ended(b"1"), frames) == []
+    assert allowances(ended(b"1"), frames) == ["a command that is killed has the exit code 1 and not -1"]
+    assert differences(ended(b"2"), frames) != []
+
+
 @pytest.mark.parametrize(
     ("method", "name"),
     [
