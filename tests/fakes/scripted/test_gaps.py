@@ -82,7 +82,7 @@ def test_what_comes_while_output_is_held_comes_behind_it(start: Callable[..., St
     text = [{"type": "text", "text": "Go."}]
     first = fake.client.post("turn/start", {"threadId": thread, "input": text})
     second = fake.client.post("thread/read", {"threadId": "no id"})
-    fake.client.notification("turn/completed", threadId=thread)
+    fake.client.reply_to(second)
     said = [frame.value for frame in fake.client.timeline if frame.sender == "server"]
     ids = [value.get("id") for value in said]
     started = next(n for n, value in enumerate(said) if of(value, "turn/started"))

@@ -409,9 +409,9 @@ def handler_of(method: str) -> Method | None:
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
     if method.startswith("fs/"):
-        from codex_fakes.scripted.methods import machine
+        from codex_fakes.scripted.methods import files
 
-        return machine.METHODS.get(method)
+        return files.METHODS.get(method)
     if method.startswith("account/login/") or method == "account/logout" or method in _OF_ACCOUNT:
         from codex_fakes.scripted.methods import account
 
@@ -425,7 +425,7 @@ def handler_of(method: str) -> Method | None:
 
         return review.METHODS[method]
     if method.startswith(("command/exec", "thread/backgroundTerminals/")):
-        from codex_fakes.scripted.methods import machine
+        from codex_fakes.scripted.methods import commands
 
-        return machine.LATER.get(method)
+        return commands.METHODS.get(method)
     return METHODS.get(method)

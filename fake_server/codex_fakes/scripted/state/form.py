@@ -252,3 +252,26 @@ def _item_v1(value: Any, forms: Mapping[str, Any]) -> str | None:
     if (wrong := misshapen(value["data"], kinds[kind], forms)) is not None:
         return wrong
     return _missing(value["data"], kinds[kind])
+
+
+_SIGNS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def base64_error(text: str) -> str | None:
+    """Return the real server's error for a text that is not valid base64, or None."""
+    data = text.encode("utf-8", "replace")
+    rest = len(data) % 4
+    if rest == 1 and data[-1] not in _SIGNS + b"=":
+        return f"Invalid symbol {data[-1]}, offset {len(data) - 1}."
+    start = max(0, len(data) - (rest or 4))  # of the last group, which may have padding
+    for offset, sign in enumerate(data):
+        pads = offset >= start + 2 and not data[offset:].strip(b"=")
+        if sign not in _SIGNS and not pads:
+            return f"Invalid symbol {sign}, offset {offset}."
+    end = len(data.rstrip(b"="))
+    if data and end - start < 2:
+        return f"Invalid input length: {end}"
+    if rest:
+        return "Invalid padding"
+    unused = (0, 0, 15, 3)[(end - start) % 4]
+    return f"Invalid last symbol {data[end - 1]}, offset {end - 1}." if data and _SIGNS.index(data[end - 1]) & unused else None

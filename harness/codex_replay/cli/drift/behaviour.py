@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from codex_replay.cli.drift.output import html_page, write
+from codex_replay.cli.drift.pages import html_page, write
 from codex_replay.cli.io.console import Unable, aside, console, stoppable
 from codex_replay.cli.io.stdout import for_programs
 from codex_replay.cli.io.suite_names import no_expression, resolve

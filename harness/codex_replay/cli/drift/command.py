@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_replay.cli.drift import pages
-from codex_replay.cli.drift.output import html_page, write
 from codex_replay.cli.io.console import PLAIN_WIDTH, Place, Unable, aside, coloured, console, sentences
 from codex_replay.cli.io.stdout import coloured_line, for_programs
 from codex_replay.core.text.escape import escape
@@ -145,8 +144,8 @@ def command(
     report = data(drift) if cassettes is None else data(drift, _used(drift, cassettes), cassettes)
     if ignore or reads is not None or sends is not None:
         report["ignored"] = found - len(drift.findings)
-    write(markdown, pages.markdown, report)
-    write(html, html_page, report)
+    pages.write(markdown, pages.markdown, report)
+    pages.write(html, pages.html_page, report)
     if as_json:
         for_programs(encode(report).removesuffix("\n"))
     else:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend
     from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
+    from codex_replay.report.data import Frame
     from codex_replay.shell.http.backend_process import BackendProcess
 
 
@@ -33,16 +34,22 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     """A replacement for `codex`: call `fake_codex.script(["Hello."])`, then give `fake_codex.command` to a client."""
     from codex_replay.plugin.base.subjects import BadSubject, parse_app_server
     from codex_replay.plugin.reporting.trace import trace_frames_of
+    from codex_replay.plugin.reporting.trace_frames import request_frame, rpc_frames, wire_lines
     from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
     from codex_replay.plugin.user_fixtures.judge import judge
-    from codex_replay.plugin.user_fixtures.trace import fake_codex_frames
 
     try:
         program = parse_app_server("fake").argv[0]
     except BadSubject as error:
         raise pytest.UsageError(str(error)) from None
     fake = FakeCodex(tmp_path_factory.mktemp("fake_codex"), program)
-    trace_frames_of(request.node, lambda: fake_codex_frames(fake.wire(), (call.body for call in fake.model_calls)))
+
+    def frames() -> Iterator[Frame]:
+        yield from rpc_frames(wire_lines(fake.wire(), 0))
+        for conn, call in enumerate(fake.model_calls, 1):
+            yield request_frame(None, conn, "POST", "/responses", (), call.body)
+
+    trace_frames_of(request.node, frames)
     failed = request.session.testsfailed
     yield fake
     failed_itself = request.session.testsfailed != failed
