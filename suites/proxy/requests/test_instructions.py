@@ -13,7 +13,6 @@ from itertools import zip_longest
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NO_TOOLS, NOTE, TREE, tool
@@ -157,6 +156,8 @@ def test_example(proxy: Proxy, endpoint: str, kind: str) -> None:
     must_be("name of the example", call["name"], "t")
     assert isinstance(call["arguments"], str), f"arguments of the example must be a JSON string, not {call['arguments']!r}"
     arguments = decoded("arguments of the example", call["arguments"])
+    from jsonschema import Draft202012Validator  # takes long to load, and the other cases do not need it
+
     errors = [error.message for error in Draft202012Validator(SCHEMAS[kind]).iter_errors(arguments)]
     assert errors == [], f"the arguments of the example must be valid for the schema: {arguments}"
 

@@ -85,7 +85,7 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
         (
             [("client", ASKED), ("server", ACCEPTED), ("server", DELTA), ("server", IDLE)],
             "The turn had ended (the thread was idle: thread/status/changed, 7.0 s before), but turn/completed did not come. "
-            "Remove it from optOutNotificationMethods of `initialize`.",
+            "Usually the optOutNotificationMethods of `initialize` name it: remove it there.",
         ),
         (
             [("client", ASKED), ("server", {"id": 2, "error": {"code": -32600, "message": "no such policy"}})],

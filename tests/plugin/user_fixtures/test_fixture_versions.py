@@ -52,6 +52,30 @@ def test_the_version_to_imitate(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=4)
 
 
+def test_a_tool_of_another_version(project: pytest.Pytester) -> None:
+    """A failed test says that the script calls a tool which the version does not have; a test that passed is silent."""
+    result = run(
+        project,
+        """
+        import pytest
+
+        CALL = {"type": "function_call", "name": "exec_command", "call_id": "c1", "arguments": {"cmd": "make test"}}
+
+        @pytest.mark.parametrize("codex", ["0.92.0", "0.169.0"])
+        def test_it(fake_codex, codex):
+            fake_codex.version(codex)
+            fake_codex.script([{"items": [CALL]}, "Done."])
+            client = Client(fake_codex.command)
+            assert client.ask("Test") == "Done."
+            assert client.close() == 0
+            assert codex == "no version"
+        """,
+    )
+    result.assert_outcomes(failed=2)
+    told = [line for line in result.outlines if "does not have the tool" in line]
+    assert told == ["note: Codex 0.92.0 does not have the tool 'exec_command', which the script calls"]
+
+
 @pytest.mark.parametrize("codex", ["0.92.0", "0.169.0"])
 def test_threads_that_the_next_start_knows(project: pytest.Pytester, codex: str) -> None:
     result = run(

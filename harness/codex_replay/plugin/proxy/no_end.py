@@ -219,8 +219,8 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
     last = next(frame for frame in reversed(frames) if frame.sender == "server")  # the submission was answered
     if '"thread/status/changed"' in last.raw and '"type":"idle"' in last.raw.replace(" ", ""):
         return (
-            f"The turn had ended (the thread was idle: {_ago(last, at)}), but turn/completed did not come. Remove it from "
-            "optOutNotificationMethods of `initialize`."
+            f"The turn had ended (the thread was idle: {_ago(last, at)}), but turn/completed did not come. Usually "
+            "the optOutNotificationMethods of `initialize` name it: remove it there."
         )
     return f"The turn had not ended; the app-server's last message was {_ago(last, at)}."
 

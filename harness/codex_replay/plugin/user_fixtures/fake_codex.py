@@ -16,7 +16,11 @@ from codex_replay.protocol import versions
 from codex_replay.shell.process.programs import program
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from codex_replay.protocol.recordings.conversation import Conversation
+
+_UNKNOWN = "unsupported call: "  # what Codex answers to the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +344,13 @@ def by_connection(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         last = max(last, group[-1][0])
     ordered = (group for cluster in clusters for group in sorted(cluster, key=_sent))
     return [entry for group in ordered for _, entry in group]
+
+
+def unknown_tools(calls: Iterable[ModelCall], codex: str) -> list[str]:
+    """Return one sentence for each tool that the script calls, and that this version of Codex does not have."""
+    texts = [text for call in calls for text in call.outputs.values() if isinstance(text, str) and text.startswith(_UNKNOWN)]
+    names = dict.fromkeys(text.removeprefix(_UNKNOWN) for text in texts)
+    return [f"Codex {codex} does not have the tool {name!r}, which the script calls" for name in names]
 
 
 def _sent(group: list[tuple[int, dict[str, Any]]]) -> list[str]:

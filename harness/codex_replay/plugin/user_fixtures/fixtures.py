@@ -35,7 +35,7 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     from codex_replay.plugin.base.subjects import BadSubject, parse_app_server
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.reporting.trace_frames import request_frame, rpc_frames, wire_lines
-    from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
+    from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex, unknown_tools
     from codex_replay.plugin.user_fixtures.judge import judge
 
     try:
@@ -54,7 +54,11 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     yield fake
     failed_itself = request.session.testsfailed != failed
     refuse = ' (to refuse it, use cassette(path, match="exact"))'
-    judge(request.node, failed_itself, "fake_codex", fake.headline, fake.complaints, lambda: [n + refuse for n in fake.notes])
+
+    def notes() -> list[str]:
+        return [*(note + refuse for note in fake.notes), *unknown_tools(fake.model_calls, fake.conversation.codex)]
+
+    judge(request.node, failed_itself, "fake_codex", fake.headline, fake.complaints, notes)
 
 
 @pytest.fixture
