@@ -280,18 +280,26 @@ class Session:
             timers = [(wait.ready(), wait, act) for wait, act in self._timers]
             self._timers = [(wait, act) for ready, wait, act in timers if not ready]
             for ready, _, act in timers:
-                if ready:
-                    act()
+                try:
+                    if ready:
+                        act()
+                except Ended:
+                    raise  # a fault ends the server here
+                except Exception as error:
+                    self._report_failure("a timed action", error)
         for thread in self._running():
             try:
                 thread.step(quiet)
             except Ended:
                 raise  # a fault ends the server here
             except Exception as error:
-                # No input ends the process: this turn stops, and the exit status reports it.
-                self.failed = True
                 thread.end()
-                write_out(f"fake-codex: the turn of thread {thread.id} stops, because fake-codex failed: {error!r}")
+                self._report_failure(f"the turn of thread {thread.id}", error)
+
+    def _report_failure(self, what: str, error: Exception) -> None:
+        """Report a failure of the fake on stderr and in the exit status: no input ends the process."""
+        self.failed = True
+        write_out(f"fake-codex: {what} stops, because fake-codex failed: {error!r}")
 
     def next_due(self) -> float | None:
         """Return the time at which the next pause of the script ends."""

@@ -342,6 +342,21 @@ def test_every_method_is_answered_in_a_valid_form(method: str, start: Callable[.
     assert fake.client.close() == 0
 
 
+def test_a_timed_action_that_fails_does_not_end_the_server(start: Callable[..., Started]) -> None:
+    """The end of a command has a text that is no text: one sentence, the status 1 at the end, and answers until then."""
+    result = {"duration_ms": 20, "later": 5}
+    call = {"type": "function_call", "name": "exec_command", "call_id": "c", "arguments": {"cmd": "x", "yield_time_ms": 250}}
+    fake = start([{"items": [{**call, "result": result}]}, "Done."], FAKE_CODEX_VERSION="0.169.0")
+    fake.turn(fake.thread(approvalPolicy="never", sandbox="danger-full-access"))
+    assert fake.client.request("thread/loaded/list", {})["data"] != []
+    assert fake.client.close() == 1
+    said = "\n".join(fake.client.process.stderr_tail(60))
+    assert ("fake-codex: a timed action stops, because fake-codex failed: TypeError" in said, "Traceback" in said) == (
+        True,
+        False,
+    )
+
+
 def test_a_script_answers_for_the_machine(start: Callable[..., Started]) -> None:
     """`answers`: by their params, in order, one for ever; a refusal with its code; the switches of skills go on top."""
     skill = {"name": "s", "description": "d", "path": "/s/SKILL.md", "scope": "user", "enabled": True}
