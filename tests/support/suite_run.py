@@ -85,7 +85,7 @@ def load_all() -> None:
 
 
 def read_once() -> None:
-    """Find out what each run would find out anew: where each module's source is, and what the installed packages are.
+    """Look up once, for all runs, where the source of each module is, and what the installed packages are.
 
     The first traceback of a process looks up the real path of every loaded module. A worker has 2,000 of them.
     """

@@ -104,7 +104,7 @@ class Terminal:
         self.values = {**running, "turn": turn, "root": turn, "record": thread.turns[-1] if thread.turns else None}
         self.line: str = given["cmd"]
         self.printed = self.unread = ""  # `unread` is what no call has returned to the model
-        self.typed: dict[str, Any] | None = None  # the input that the client has not been told of
+        self.typed: dict[str, Any] | None = None  # the input that the client does not know yet
         self.code: int | None = None
         self._begun = monotonic()
 

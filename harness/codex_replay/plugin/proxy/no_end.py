@@ -276,7 +276,7 @@ def _refused(frames: Sequence[WireFrame]) -> str:
 def _unanswered(frames: Sequence[WireFrame], sender: str) -> str:
     """Return the method and id of the first request of `sender` that the other side did not answer.
 
-    A reply answers a request only if its id has the same type, too. Return "" if there is none.
+    A reply answers a request only if both ids have the same type. Return "" if every request is answered.
     """
     replied = {(f.child, repr(f.value["id"])): f.value["id"] for f in frames if f.sender != sender and is_reply(f.value)}
     for frame in frames:
