@@ -94,7 +94,7 @@ drift-matrix: $(STAMP) ## reports/drift: what each Codex version breaks; resumab
 	$(BIN)/python -m tests.tools.drift_matrix
 
 wheel-test: $(STAMP) ## the wheel in an empty environment: fixtures, fake-codex, the packaged suites
-	$(BIN)/python -m pytest tests/wheel
+	$(BIN)/python -m pytest tests/wheel -n $(JOBS) --dist loadfile
 
 pythons: $(STAMP) ## the wheel on every declared Python that is here: python3.X on PATH, or pyenv's
 	$(BIN)/python -m pytest tests/wheel/test_pythons.py

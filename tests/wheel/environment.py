@@ -9,13 +9,9 @@ import sys
 import tarfile
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 #: The most used pytest plugins.
 GUESTS = Path(__file__).with_name("guests.txt")
-#: Declared version -> whether the wheel ran on it.
-PYTHONS: pytest.StashKey[dict[str, bool]] = pytest.StashKey()
 INITIALIZE = '{"id":1,"method":"initialize","params":{"clientInfo":{"name":"me","version":"1"}}}\n'
 #: A test of another project, with our fixtures; `%r` takes what the client of the app-server writes.
 FOREIGN_TEST = """
