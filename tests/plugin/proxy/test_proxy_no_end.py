@@ -64,8 +64,8 @@ def answer(*sent: tuple[str, Any], status: int = 0, body: bytes = b"") -> str:
         ),
         (
             [("client", ASKED), ("server", ACCEPTED), ("server", APPROVAL), ("client", REFUSED)],
-            "The proxy answered the app-server's request item/tool/call (id 0) with an error. The turn then hangs: "
-            "send a decision.",
+            "The proxy answered the app-server's request item/tool/call (id 0) with an error. Some versions of "
+            "Codex then never end the turn: answer with a result.",
         ),
         (
             [("client", ASKED), ("server", ACCEPTED), ("server", APPROVAL), ("client", {"id": "0", "result": {}})],

@@ -206,7 +206,8 @@ def _cause(frames: Sequence[WireFrame], at: float, gone: Collection[str], framin
     if end is not None:
         return f"The turn had ended ({_ago(end, at)}), but the proxy did not end the answer.{framing}"
     if refused := _refused(frames):
-        return f"The proxy answered the app-server's request {refused} with an error. The turn then hangs: send a decision."
+        words = "Some versions of Codex then never end the turn: answer with a result."
+        return f"The proxy answered the app-server's request {refused} with an error. {words}"
     if waiting := _unanswered(frames, "client"):
         return f"The app-server had not answered {waiting}."
     if refusal := refused_submission(frames):
