@@ -8,27 +8,33 @@ The frames' validation is switched off here, so that it is the case's own assert
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import multiprocessing
 import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from codex_replay.core.cassette.frames import Frame
+from codex_replay.plugin.base.subjects import parse_app_server
+from codex_replay.plugin.reporting.session import SESSION
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
 from tests.miniatures.broken_cassettes import VARIANTS, Line
-from tests.support.suite_run import NoTraces, forked_pytest
+from tests.support.forked import fork
+from tests.support.suite_run import NoTraces, forget, forked_pytest, load_all
 
+#: For each variant its name, the cases to run (case -> node), and the settings that differ from those of the run.
+Work = list[tuple[str, dict[str, str], dict[str, Any]]]
+#: Variant -> the cases that failed, each with its seconds.
+Red = dict[str, dict[str, float]]
 ROOT = Path(__file__).parents[2]
 MUTANT = ROOT / "tests" / "miniatures" / "mutant.py"
 CASSETTES = ROOT / "cassettes"
@@ -135,41 +141,77 @@ def break_cassettes(name: str, folder: Path, cases: Mapping[str, str]) -> list[s
     return broken
 
 
-def failures(report: str, arguments: list[str]) -> dict[str, float]:
-    """Run pytest in this process, one of a pool; return the cases that failed, each with its seconds."""
-    os.chdir(ROOT)
-    said = io.StringIO()
+class Variants(NoTraces):
+    """A plugin that runs the cases of all variants, each with the settings of its variant, in one run of pytest."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.red: Red | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Take down the seconds of each case that failed."""
+        shared = session.config.stash[SESSION]
+        given = shared.settings
+        items = {item.nodeid: item for item in session.items}
+        red: Red = {}
+        for name, nodes, settings in self.work:
+            shared.settings = replace(given, **settings)
+            shared.subject = parse_app_server(shared.settings.app_server)
+            for case, node in nodes.items():
+                reports = runtestprotocol(items[node], log=False, nextitem=session)  # type: ignore[arg-type]
+                if any(report.failed for report in reports):
+                    red.setdefault(name, {})[case] = sum(report.duration for report in reports)
+        session._setupstate.teardown_exact(None)
+        self.red = red
+        return True
+
+
+def run_variants(folder: Path, work: Work) -> int:
+    """Run pytest in this process, a fork; write what failed to red.json in `folder`."""
+    forget("suites")  # a test may have loaded them with rewritten assertions
+    os.environ.pop("PYTEST_XDIST_WORKER", None)  # of the run that this fork belongs to
+    plugin = Variants(work)
     options = ["-q", "--tb=no", "--assert=plain"]
-    options += ["--basetemp", f"{report}-tmp", "--report", report, "--wait", "1", "--validate", "no", "--no-early-stop"]
+    options += [
+        "--basetemp",
+        f"{folder}/tmp",
+        "--report",
+        f"{folder}/report",
+        "--wait",
+        "1",
+        "--validate",
+        "no",
+        "--no-early-stop",
+    ]
     # Not this run's warnings: a failing run leaves more behind than a passing one.
-    options += [word for plugin in ("cacheprovider", "xdist", "unraisableexception") for word in ("-p", f"no:{plugin}")]
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        pytest.main([*arguments, *options], plugins=[NoTraces()])
-    found = Path(report, "report.json")
-    assert found.exists(), said.getvalue()
-    cases = json.loads(found.read_text())["cases"]
-    return {f"{case['module']}/{case['case']}": case["seconds"] for case in cases if case["outcome"] == "failed"}
+    options += [word for name in ("cacheprovider", "xdist", "unraisableexception") for word in ("-p", f"no:{name}")]
+    pytest.main([*dict.fromkeys(node for _, nodes, _ in work for node in nodes.values()), *options], plugins=[plugin])
+    if plugin.red is None:
+        return 1
+    (folder / "red.json").write_text(json.dumps(plugin.red))
+    return 0
 
 
 class Broken:
-    """All variants and the cases that can see each: `seen_by` is variant -> {case: node}, `options` what pytest is told."""
+    """All variants and the cases that can see each: `seen_by` is variant -> {case: node}, `settings` what differs in its run."""
 
     def __init__(self, folder: Path, pairs: Mapping[str, list[str]] | None = None) -> None:
         """Write the broken cassettes below `folder`: all, or those of `pairs` (variant -> cases)."""
         self.folder = folder
         self.cases = nodes()
         self.seen_by: dict[str, dict[str, str]] = {}
-        self.options: dict[str, list[str]] = {}
+        self.settings: dict[str, dict[str, Any]] = {}
         self.runs = 0
         for name in VARIANTS if pairs is None else [name for name in pairs if name in VARIANTS]:
             cassettes = folder / name / "cassettes"
             chosen = self.cases if pairs is None else {case: self.cases[case] for case in pairs[name]}
             broken = set(break_cassettes(name, cassettes, chosen))
             self.seen_by[name] = {case: node for case, node in chosen.items() if node in broken}
-            self.options[name] = ["--cassettes", str(cassettes)]
+            self.settings[name] = {"cassettes": cassettes}
         for way, about in ABOUT.items():
             self.seen_by[way] = {case: node for case, node in self.cases.items() if about in node}
-            self.options[way] = ["--app-server", f"fake:{sys.executable} -I -S {MUTANT} {way}"]
+            self.settings[way] = {"app_server": f"fake:{sys.executable} -I -S {MUTANT} {way}"}
 
     def plan(self, most: int) -> dict[str, list[str]]:
         """Return variant -> cases: at most so many, those first that have been given to the fewest variants."""
@@ -182,20 +224,23 @@ class Broken:
                 given[case] += 1
         return plan
 
-    def run(self, plan: Mapping[str, list[str]], pool: ProcessPoolExecutor) -> dict[str, dict[str, float]]:
-        """Return variant -> the cases of the plan that it turns red, each with its seconds."""
-        runs = {}
-        for name, cases in plan.items():
+    def run(self, plan: Mapping[str, list[str]], jobs: int = 1) -> Red:
+        """Return variant -> the cases of the plan that it turns red, each with its seconds; `jobs` forks share the variants."""
+        work = [(name, {case: self.seen_by[name][case] for case in cases}, self.settings[name]) for name, cases in plan.items()]
+        load_all()
+        children = []
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        for job in range(min(jobs, len(work))):
             self.runs += 1
-            report = self.folder / name / f"report-{self.runs}"
-            arguments = [*(self.seen_by[name][case] for case in cases), *self.options[name]]
-            runs[name] = pool.submit(failures, str(report), arguments)
-        return {name: run.result() for name, run in runs.items()}
-
-
-def pool(size: int) -> ProcessPoolExecutor:
-    """Return processes that run pytest one after the other: starting it costs more than a case."""
-    return ProcessPoolExecutor(size, mp_context=multiprocessing.get_context("spawn"))
+            folder = self.folder / f"run-{self.runs}"
+            folder.mkdir()
+            children.append((folder, fork(partial(run_variants, folder, work[job::jobs]), cwd=ROOT, **pipes)))
+        found: Red = {name: {} for name in plan}
+        for folder, child in children:
+            printed, _ = child.communicate()
+            assert child.returncode == 0, printed.decode()
+            found |= json.loads((folder / "red.json").read_text())
+        return found
 
 
 def table() -> dict[str, list[str]]:
@@ -216,25 +261,24 @@ def share(pairs: Mapping[str, list[str]], number: int, of: int) -> dict[str, lis
 def search(folder: Path) -> dict[str, dict[str, float]]:
     """Try each variant on a few cases, then more for the cases that are still green; return what turned red."""
     broken = Broken(folder)
-    with pool(3) as processes:
-        plan = broken.plan(3)
-        found = broken.run(plan, processes)
-        tried = {(name, case) for name, cases in plan.items() for case in cases}
-        while True:
-            # The variants that have turned most cases red come first: they will most likely do it again.
-            ranked = sorted(found, key=lambda name: -len(found[name]))
-            plan = {name: [] for name in found}
-            for case in broken.cases:
-                if not any(case in cases for cases in found.values()):
-                    left = [name for name in ranked if case in broken.seen_by[name] and (name, case) not in tried]
-                    for name in left[:2]:
-                        plan[name].append(case)
-                        tried.add((name, case))
-            plan = {name: cases for name, cases in plan.items() if cases}
-            if not plan:
-                return found
-            for name, cases in broken.run(plan, processes).items():
-                found[name] |= cases
+    plan = broken.plan(3)
+    found = broken.run(plan, jobs=3)
+    tried = {(name, case) for name, cases in plan.items() for case in cases}
+    while True:
+        # The variants that have turned most cases red come first: they will most likely do it again.
+        ranked = sorted(found, key=lambda name: -len(found[name]))
+        plan = {name: [] for name in found}
+        for case in broken.cases:
+            if not any(case in cases for cases in found.values()):
+                left = [name for name in ranked if case in broken.seen_by[name] and (name, case) not in tried]
+                for name in left[:2]:
+                    plan[name].append(case)
+                    tried.add((name, case))
+        plan = {name: cases for name, cases in plan.items() if cases}
+        if not plan:
+            return found
+        for name, cases in broken.run(plan, jobs=3).items():
+            found[name] |= cases
 
 
 def cover(found: Mapping[str, Mapping[str, float]]) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ import pytest
 
 from codex_replay.plugin.base.for_versions import MARKERS, skip_for_version
 from codex_replay.plugin.base.key_errors import report_on as tell_key_error
-from codex_replay.plugin.base.naming import case_name, cassette_folder, read_only, role_of
+from codex_replay.plugin.base.naming import case_name, cassette_folder, check_names, read_only, role_of
 from codex_replay.plugin.base.options import check_profile, check_report, settings_of
 from codex_replay.plugin.base.places import installed_id
 from codex_replay.plugin.base.progress import VARIABLE, Progress
@@ -147,9 +147,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Let `-k` choose a case by the name of its check, which reports and baselines show."""
     if SESSION in item.config.stash:
-        from codex_replay.plugin.reporting.baseline import names_of
-
-        item.extra_keyword_matches.update(names_of(item)[:-1])
+        item.extra_keyword_matches.update(check_names(item))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

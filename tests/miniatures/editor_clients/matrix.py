@@ -1,17 +1,27 @@
 """Which check of the editor client suite turns red on which broken editor: `tests.miniatures.matrix` has the rest.
 
 A check is named by the id in its `spec` mark here. A variant names the modules that ought to find it, and only they are tried.
+The reference is loaded once and forked for each variant, which is many times faster than starting it.
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from codex_replay.shell.process import subject
 from tests.miniatures.editor_clients import broken
 from tests.miniatures.matrix import FINE, Matrix, Table
+from tests.support.forked import fork
+
+PROGRAM = [sys.executable, broken.__file__]
 
 
 def tried(variant: str) -> list[str]:
@@ -39,7 +49,7 @@ class EditorMatrix(Matrix):
 
     def subject(self, name: str) -> object:
         """Return the command of a variant."""
-        return f"{sys.executable} {broken.__file__} {name} {{codex}}"
+        return f"{' '.join(PROGRAM)} {name} {{codex}}"
 
     def may_be_wanted(self, metafunc: pytest.Metafunc, variant: str) -> bool:
         """Return True: the ids of the checks are known only after the cases are."""
@@ -53,6 +63,20 @@ class EditorMatrix(Matrix):
     def check_of(self, report: pytest.TestReport) -> str:
         """Return the id of the check."""
         return str(dict(report.user_properties).get("check", ""))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _forked() -> Iterator[None]:
+    """Fork the variants from this process."""
+
+    def start(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        if argv[:2] != PROGRAM:
+            return subprocess.Popen(argv, **options)
+        return fork(partial(broken.main, argv[2:]), options.pop("env"), **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subject, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": start}))
+        yield
 
 
 def pytest_configure(config: pytest.Config) -> None:

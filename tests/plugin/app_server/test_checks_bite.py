@@ -6,8 +6,6 @@ test of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,28 +57,21 @@ def test_the_shares_are_the_table() -> None:
     assert max(counts := [sum(map(len, pairs.values())) for pairs in shares]) - min(counts) <= 1
 
 
-@pytest.fixture(scope="module")
-def processes() -> Iterator[ProcessPoolExecutor]:
-    """A process that runs pytest for all shares of this worker."""
-    with matrix.pool(1) as made:
-        yield made
-
-
 @pytest.mark.parametrize("share", range(SHARES))
-def test_the_table_is_true(share: int, tmp_path: Path, processes: ProcessPoolExecutor) -> None:
+def test_the_table_is_true(share: int, tmp_path: Path) -> None:
     """Each pair of the table is tried anew."""
     pairs = matrix.share(matrix.table(), share, SHARES)
     broken = matrix.Broken(tmp_path, pairs)
-    red = {name: sorted(cases) for name, cases in broken.run(pairs, processes).items()}
+    red = {name: sorted(cases) for name, cases in broken.run(pairs).items()}
     assert red == pairs
 
 
-def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path, processes: ProcessPoolExecutor) -> None:
+def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     pairs = {"answers-twice": ["test_handshake/initialize", "test_v2/text_turn"]}
     broken = matrix.Broken(tmp_path, pairs)
     broken.seen_by["answers-twice"] = broken.cases
-    broken.options["answers-twice"] = []  # a server that does nothing wrong
-    assert broken.run(pairs, processes) == {"answers-twice": {}}
+    broken.settings["answers-twice"] = {}  # a server that does nothing wrong
+    assert broken.run(pairs) == {"answers-twice": {}}
 
 
 def test_a_frame_that_the_bundle_does_not_know_fails_its_case(tmp_path: Path) -> None:

@@ -62,6 +62,18 @@ def case_name(item: Any, root: Path) -> CaseName:
     return CaseName(_suite(path, root), path.stem, case)
 
 
+def check_names(item: pytest.Item) -> list[str]:
+    """Return the names of the check of a case, without and with its parameters; return no name for a case without a check."""
+    found = []
+    mark = item.get_closest_marker("spec")
+    callspec = getattr(item, "callspec", None)
+    if mark is not None:
+        found.append(mark.args[0])
+        if callspec is not None and callspec.id:
+            found.append(f"{mark.args[0]}[{callspec.id}]")
+    return found
+
+
 def name_of_node(nodeid: str, root: Path) -> CaseName:
     """Return the `CaseName` of the test with a node id; use `name_of_node` if the test object no longer exists."""
     place, _, rest = nodeid.partition("::")

@@ -65,17 +65,10 @@ def _checks_in_entries(lines: list[Line]) -> str:
 
 def names_of(item: pytest.Item) -> list[str]:
     """Return the names that a baseline may use for a case, the shortest name first."""
-    from codex_replay.plugin.base.naming import case_name
+    from codex_replay.plugin.base.naming import case_name, check_names
 
-    found = []
-    mark = item.get_closest_marker("spec")
-    callspec = getattr(item, "callspec", None)
-    if mark is not None:
-        found.append(mark.args[0])
-        if callspec is not None and callspec.id:
-            found.append(f"{mark.args[0]}[{callspec.id}]")
     name = case_name(item, item.config.rootpath)
-    return [*found, f"{name.suite}/{name.module}/{name.case}"]
+    return [*check_names(item), f"{name.suite}/{name.module}/{name.case}"]
 
 
 def refuse(config: pytest.Config, items: list[pytest.Item], sentence: str) -> None:
