@@ -14,7 +14,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Proxy
 from codex_replay.plugin.proxy.no_end import SUBMISSIONS
 from suites.proxy.answers import arguments, must_have_messages, must_say, read
-from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking, native, tool
+from suites.proxy.expected import ENDLESS, ENDPOINTS, NOTE, WORKS, asking, native, tool
 from suites.proxy.failures import (
     AT_ONCE,
     DIED,
@@ -199,7 +199,8 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("tools-reach-model", "REAL-46", "REAL-47")
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     """The model gets the tools with name, description and parameters, as tools of the request or in the instructions."""
-    proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree", description="Lists herons.")]})
+    second = tool(endpoint, "saveNote", NOTE, description="Saves lanterns.")
+    proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree", description="Lists herons."), second]})
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)
         if "getFileTree" not in message and "getfiletree" in message.lower():
@@ -209,22 +210,37 @@ def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
             )
         for word, what in (
             ("getFileTree", "the name of the tool"),
-            ("Where to begin", "the schema of its parameters"),
+            ("Where to begin — «root»", "the schema of its parameters"),
             ("Lists herons.", "the description of the tool"),
+            ("saveNote", "the name of the second tool"),
+            ("title", "the schema of the parameters of the second tool"),
+            ("Saves lanterns.", "the description of the second tool"),
         ):
-            assert word in message, (
+            escaped = json.dumps(word)[1:-1].replace("\\", "\\\\")  # in a JSON text inside a text
+            assert word in message or escaped in message, (
                 f"{what} that the client declared ({word!r}) is not in the request to the model: {message[:1500]}"
             )
 
 
 @BOTH
+@pytest.mark.parametrize("lacks", ["description", "parameters"])
 @pytest.mark.model("Hi.")
-@pytest.mark.spec("bare-tool-served", "HAND-27", "SCHEMA-08")
-def test_a_tool_without_a_description_is_served(proxy: Proxy, endpoint: str) -> None:
-    """A request with a tool without a description succeeds, although the app-server refuses such a dynamic tool."""
-    given = {"tools": [tool(endpoint, description=None)]}
-    done = proxy.post(endpoint, given, ok=False)
-    must_be(f"The status of the answer to POST {done.path} with a tool without a description", done.status, 200)
+@pytest.mark.spec(
+    "bare-tool-served",
+    "HAND-27",
+    "SCHEMA-08",
+    source="OpenAI API reference, Chat Completions: tools; Responses: tools",
+    says="Omitting `parameters` defines a function with an empty parameter list.",
+)
+def test_a_bare_tool_is_served(proxy: Proxy, endpoint: str, lacks: str) -> None:
+    """A request with a tool without a description or parameters succeeds; the app-server refuses such a dynamic tool."""
+    bare = tool(endpoint)
+    function = bare["function"] if endpoint == "chat" else bare
+    function[lacks] = None
+    if lacks == "description" or endpoint == "chat":
+        del function[lacks]  # only a function of a responses request always has `parameters`, which may be null
+    done = proxy.post(endpoint, {"tools": [bare]}, ok=False)
+    must_be(f"The status of the answer to POST {done.path} with a tool without {lacks}", done.status, 200)
     must_say(done, "Hi.")
     for body in model_bodies(proxy):
         assert "getfiletree" in json.dumps(body, ensure_ascii=False).lower(), "the request to the model does not contain the tool"

@@ -21,8 +21,8 @@ from codex_replay.plugin.proxy.http import Chunks
 from suites.proxy.answers import must_say, read
 from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking
 from suites.proxy.failures import FREED, must_be_served_with_calls
-from suites.proxy.reached import model_bodies, must_reach_once, strings
-from suites.proxy.saying import must_be, short
+from suites.proxy.reached import model_bodies, must_reach, must_reach_once, strings
+from suites.proxy.saying import must_be, must_be_answered, short
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
 
@@ -36,6 +36,25 @@ PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 LONG = "A long file. " * 25_000
 #: Each character has several bytes, so that any cut of the body but every fourth is inside a character.
 WIDE = "\U0001f600" * 40
+#: Optional members that the API reference allows to be null; some clients send each member that their user has not set as null.
+NULLS = {
+    "chat": "frequency_penalty logit_bias logprobs max_completion_tokens max_tokens metadata n presence_penalty "
+    "reasoning_effort seed stop store stream stream_options temperature top_p",
+    "responses": "include instructions max_output_tokens metadata parallel_tool_calls previous_response_id reasoning store "
+    "stream temperature top_p truncation",
+}
+#: Characters that a proxy changes if it normalises, escapes or encodes a text on its way to the model.
+CHARACTERS = {
+    "an accent after its letter": "cafe\u0301",
+    "a ligature": "\ufb01n",
+    "an emoji": "gl\u00fcck \U0001f9ea",
+    "a line separator": "up\u2028down",
+    "a line end of Windows": "one\r\ntwo",
+    "a tab": "left\tright",
+    "markup": "<b>&amp; &lt;</b>",
+    "a backslash": "C:\\new",
+    "a template": "{name} ${name} %s",
+}
 INDENTED = "\n\n  Indented,\n    as code is.\n"
 
 
@@ -302,3 +321,69 @@ def test_the_ids_of_two_answers(proxy: Proxy, endpoint: str) -> None:
         raise AssertionError(
             f"Two answers of POST {PATHS[endpoint]} have the same id, {first!r}; each must have a different one."
         )
+
+
+@BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("null-settings", source="OpenAI API reference", says="temperature: number or null; each is optional")
+def test_settings_that_are_null(proxy: Proxy, endpoint: str) -> None:
+    """The proxy treats an optional member that is null as absent."""
+    done = proxy.post(endpoint, dict.fromkeys(NULLS[endpoint].split()), ok=False)
+    must_be_answered(done, 200, "with optional members that are null, as if they were absent,")
+    must_say(done, "Hi.")
+
+
+@BOTH
+@pytest.mark.parametrize("empty", ["text-before-a-call", "output"])
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("empty-content", source="OpenAI API reference", says="content: string or array; output: string or array")
+def test_an_empty_content_in_the_history(proxy: Proxy, endpoint: str, empty: str) -> None:
+    """The proxy serves a history in which the text before a call, or the output of a tool, is an empty string."""
+    text, output = ("", "Eleven herons.") if empty == "text-before-a-call" else ("I shall look.", "")
+    function = {"name": "getFileTree", "arguments": '{"path":"north-quay"}'}
+    call = {"id": "call_North7", "type": "function", "function": function}
+    messages: list[Any] = [{"role": "assistant", "content": text, "tool_calls": [call]}]
+    messages += [{"role": "tool", "tool_call_id": call["id"], "content": output}]
+    if endpoint == "responses":
+        messages = [{"role": "assistant", "content": text}, {"type": "function_call", "call_id": call["id"], **function}]
+        messages += [{"type": "function_call_output", "call_id": call["id"], "output": output}]
+    given = [{"role": "user", "content": "Look."}, *messages, {"role": "user", "content": proxy.prompt("And now?")}]
+    body = {"messages" if endpoint == "chat" else "input": given}
+    try:
+        done = must_be_served_with_calls(proxy, lambda: proxy.post(endpoint, body))
+    except SubjectFailure:
+        must_be_answered(proxy.exchanges[-1], 200, f"with an empty {empty.replace('-', ' ')} in its history,")
+        raise
+    must_say(done, "Hi.")
+    must_reach(proxy, ("the arguments of the earlier call", "north-quay"), ("the last message", proxy.marker))
+
+
+@BOTH
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("characters-reach-model", "HAND-22", source="RFC 8259, 8.1", says="JSON text MUST be encoded using UTF-8")
+def test_characters_that_are_easily_changed(proxy: Proxy, endpoint: str) -> None:
+    """Texts of the user and of the system, and outputs of tools, reach the model with their characters unchanged."""
+    kinds = {who: {kind: f"{who}: {text}." for kind, text in CHARACTERS.items()} for who in ("user", "system", "tool")}
+    texts = {who: "|".join(each.values()) for who, each in kinds.items()}
+    call = {"name": "getFileTree", "arguments": "{}"}
+    if endpoint == "chat":
+        made: Any = {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": call}]}
+        output: Any = {"role": "tool", "tool_call_id": "call_1", "content": texts["tool"]}
+    else:
+        made = {"type": "function_call", "call_id": "call_1", **call}
+        output = {"type": "function_call_output", "call_id": "call_1", "output": texts["tool"]}
+    begun = [{"role": who, "content": texts[who]} for who in ("system", "user")]
+    given = [*begun, made, output, {"role": "user", "content": proxy.prompt("And now?")}]
+    body = {"messages" if endpoint == "chat" else "input": given}
+    must_be_served_with_calls(proxy, lambda: proxy.post(endpoint, body, env={"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"}))
+    for request in model_bodies(proxy):
+        whole = "\n".join(text for _, text in strings(request))
+        for who, each in kinds.items():
+            if lost := [(at, kind) for at, (kind, text) in enumerate(each.items()) if text not in whole]:
+                came = whole[whole.find(f"{who}: ") :].split("|") if f"{who}: " in whole else []
+                raise AssertionError(
+                    f"A text of the {who} changed on the way to the model ({', '.join(kind for _, kind in lost)}): the client "
+                    f"sent {short([each[kind] for _, kind in lost])}, but the model got "
+                    f"{short([came[at] for at, _ in lost if at < len(came)])}. Pass on each text unchanged: do not normalise, "
+                    "escape or re-encode it."
+                )

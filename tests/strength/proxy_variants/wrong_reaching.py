@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.asking import normalise, payloads
+from codex_replay.reference.proxy.errors import ProxyError
 from tests.strength.proxy_variants.patching import after, variant
 
 
@@ -187,3 +191,99 @@ def errors_of_tools_lost() -> None:
 @variant
 def errors_of_tools_under_the_last_id() -> None:
     in_outputs(lambda call_id, said, ids: (ids[-1] if ids and said.startswith("Error") else call_id, said))
+
+
+# -- what clients send beside ordinary texts: nulls, empty texts, bare tools, characters that are easily changed
+
+
+def in_bodies(change: Callable[[Any], Any]) -> None:
+    """Let `change(body)` replace the body of each request before it is read; it may raise a ProxyError."""
+    for name in ("chat_request", "responses_request"):
+        old = getattr(app, name)
+        setattr(app, name, lambda body, settings, old=old: old(change(body), settings))
+
+
+def in_messages(change: Callable[[Any], Any]) -> None:
+    """Let `change(message)` replace each message or item of a request's list."""
+
+    def changed(body: Any) -> Any:
+        lists = {name: body[name] for name in body.keys() & {"messages", "input"} if isinstance(body[name], list)}
+        return body | {name: [change(message) for message in given] for name, given in lists.items()}
+
+    in_bodies(changed)
+
+
+def in_tools(change: Callable[[list[Any]], list[Any]]) -> None:
+    """Let `change(tools)` replace the declared tools of each request that has some."""
+    in_bodies(lambda body: body | {"tools": change(body["tools"])} if body.get("tools") else body)
+
+
+def _refused_if(wrong: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    def change(value: Any) -> Any:
+        if wrong(value):
+            raise ProxyError(400, "This request has an empty or missing value.")
+        return value
+
+    return change
+
+
+@variant
+def nulls_are_refused() -> None:
+    in_bodies(_refused_if(lambda body: None in body.values()))
+
+
+@variant
+def empty_outputs_are_refused() -> None:
+    in_messages(
+        _refused_if(lambda message: message.get("output") == "" or (message.get("role") == "tool" and not message["content"]))
+    )
+
+
+@variant
+def empty_texts_before_calls_are_refused() -> None:
+    in_messages(_refused_if(lambda message: message.get("role") == "assistant" and message.get("content") == ""))
+
+
+def _in_texts(change: Callable[[str], str], *roles: str) -> None:
+    def changed(message: Any) -> Any:
+        name = "output" if message.get("type") == "function_call_output" else "content"
+        mine = message.get("role", "tool") in roles and isinstance(message.get(name), str)
+        return message | {name: change(message[name])} if mine else message
+
+    in_messages(changed)
+
+
+@variant
+def texts_of_the_user_normalised() -> None:
+    _in_texts(lambda text: unicodedata.normalize("NFKC", text), "user")
+
+
+@variant
+def outputs_of_tools_escaped() -> None:
+    _in_texts(html.escape, "tool")
+
+
+@variant
+def line_ends_of_system_texts_changed() -> None:
+    _in_texts(lambda text: text.replace("\r\n", "\n"), "system")
+
+
+@variant
+def tools_without_parameters_are_refused() -> None:
+    bare = _refused_if(lambda each: not each.get("function", each).get("parameters"))
+    in_tools(lambda tools: [bare(each) for each in tools])
+
+
+@variant
+def only_the_first_tool_that_works() -> None:
+    in_tools(lambda tools: tools[:1])
+
+
+@variant
+def only_the_last_tool_that_works() -> None:
+    in_tools(lambda tools: tools[-1:])
+
+
+@variant
+def tools_lose_what_is_not_ascii() -> None:
+    in_tools(lambda tools: json.loads(json.dumps(tools, ensure_ascii=False).encode("ascii", "replace")))
