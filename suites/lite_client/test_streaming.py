@@ -137,8 +137,8 @@ FORMS = {
 def test_the_lines_of_an_event(lite_client: LiteClient, form: str) -> None:
     """The client reads each valid form of an event.
 
-    The space after the colon may be absent, a client ignores all fields other than `event` and `data`, and Unicode line separators
-    such as U+2028 in a text do not end a line.
+    The space after the colon may be absent. The client ignores all fields other than `event` and `data`. A Unicode line separator
+    such as U+2028 does not end a line.
     """
     lines, text = FORMS[form]
     message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
