@@ -329,6 +329,12 @@ def all_prompts_again() -> None:
     patch(Session, "turn_params", lambda old, self, prompt: (said.append(prompt), old(self, "\n".join(said)))[1])
 
 
+@variant("handshake", "turns")
+def capabilities_of_a_later_version() -> None:
+    """Sends a member of initialize that only later versions know."""
+    with_params("initialize", capabilities={"optOutNotificationMethods": []})
+
+
 @variant("turns")
 def unknown_keys() -> None:
     """Sends a key that another API has."""
