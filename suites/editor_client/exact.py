@@ -44,7 +44,6 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("the argument of codex when the editor starts it", code(SUBCOMMAND), "handshake-command"),
     ("the first messages, in this order", code(*OPENING), "handshake-order"),
     ("`initialized`; `jsonrpc` is optional", '`{"method": "initialized"}`', "handshake-initialized"),
-    ("`initialize`: the keys of `params`", code("clientInfo"), "handshake-client-info"),
     ("`clientInfo`: the keys, each with a string", code(*CLIENT_INFO), "handshake-client-info"),
     ("`thread/start`: `cwd`", "the absolute path of the project", "thread-params"),
     ("`thread/start`: `sandbox`, if the editor sends more than the example", code(*SANDBOXES), "thread-params"),

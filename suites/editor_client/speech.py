@@ -17,7 +17,8 @@ DRIVER = "docs/editor-client.md"
 
 THREAD, TURN = "thr_123", "turn_456"
 IDS = {"threadId": THREAD, "turnId": TURN}
-TEXT = 'Grüße, 世界! 😀\nTwo lines,\tone tab, "quotes" and a \\ backslash.'
+#: Some characters come twice, so that a delta of one character may equal the delta before it.
+TEXT = 'Grüße, 世界!! 😀\n\nTwo lines,\tone tab, "quotes" and a \\ backslash.'
 
 Step = dict[str, Any]
 

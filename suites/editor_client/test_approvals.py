@@ -183,6 +183,7 @@ def test_a_decision_on_the_app_server(editor_client: EditorClient, kind: str, ch
         if choice == "accept":
             more = "The output is in item/commandExecution/outputDelta, in aggregatedOutput of item/completed, or in both."
             assert "marker" in ended.output, f"The accepted command printed 'marker', but not to the user. {seen} {more}"
+            assert ended.output.count("marker") == 1, f"The command printed 'marker' once. {seen} {more}"
         else:
             assert "marker" not in ended.output, f"The command was not accepted, but the user sees its output. {seen}"
     settle(editor)

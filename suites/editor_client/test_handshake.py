@@ -49,12 +49,13 @@ def test_it_waits_for_the_reply(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("handshake-client-info", "EDIT-06")
 def test_client_info(editor_client: EditorClient) -> None:
-    """clientInfo has the name, the title and the version of the editor as strings."""
+    """clientInfo has the name, the title and the version of the editor as strings.
+
+    (The check `closed-world` refuses other members of `params` that the Codex version does not know.)
+    """
     editor = editor_client(server=conversation())
     editor.turn()
-    params = editor.requests("initialize")[0]["params"]
-    assert set(params) == {"clientInfo"}
-    info = params["clientInfo"]
+    info = editor.requests("initialize")[0]["params"].get("clientInfo", {})
     assert set(info) == set(CLIENT_INFO)
     assert all(isinstance(info[key], str) and info[key].strip() for key in CLIENT_INFO), info
 

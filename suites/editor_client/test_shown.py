@@ -43,8 +43,8 @@ def test_the_last_diff_counts(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("plan-shown", "EDIT-34")
 def test_the_plan_is_shown(editor_client: EditorClient) -> None:
-    """The editor shows every step of the last plan with its status, in order."""
-    first = [{"step": "Look", "status": "inProgress"}, {"step": "Leap", "status": "pending"}]
+    """The editor shows every step of the last plan with its status, in order, and no step that only an earlier plan has."""
+    first = [{"step": "Look", "status": "inProgress"}, {"step": "Rest", "status": "pending"}]
     then = [{"step": "Look", "status": "completed"}, {"step": "Leap", "status": "inProgress"}]
     updates = [notification("turn/plan/updated", explanation=None, plan=plan) for plan in (first, then)]
     editor = editor_client(server=conversation(*updates))

@@ -34,7 +34,7 @@ def event(type: str, **fields: Any) -> Step:  # noqa: A002 - the protocol's name
 @pytest.mark.parametrize("size", [1, 5, 1000], ids=["letters", "pieces", "whole"])
 @pytest.mark.spec("stream-text", "EDIT-15")
 def test_the_answer_is_put_together(editor_client: EditorClient, size: int) -> None:
-    """The editor shows exactly the whole text of an answer, for deltas of any size."""
+    """The editor shows exactly the whole text of an answer, for deltas of any size, even if two deltas are equal."""
     pieces = [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
     editor = editor_client(server=conversation(*map(delta, pieces)))
     assert editor.turn().text == TEXT
@@ -59,11 +59,17 @@ def test_the_user_does_not_wait_for_the_end(editor_client: EditorClient) -> None
 
 
 @pytest.mark.spec("stream-two-messages", "EDIT-21")
-def test_a_turn_may_have_two_messages(editor_client: EditorClient) -> None:
-    """The editor shows both messages of a turn in order, with any white space between them."""
-    steps = [delta("First.", "a"), item_completed(type="agentMessage", id="a", text="First."), delta("Second.", "b")]
-    editor = editor_client(server=conversation(*steps, item_completed(type="agentMessage", id="b", text="Second.")))
-    assert "".join(editor.turn().text.split()) == "First.Second."
+def test_a_turn_may_have_several_messages(editor_client: EditorClient) -> None:
+    """The editor shows every message of a turn in order, with or without deltas, with any white space between them."""
+    steps = [
+        delta("First.", "a"),
+        item_completed(type="agentMessage", id="a", text="First."),
+        item_completed(type="agentMessage", id="b", text="Second."),
+        delta("Third.", "c"),
+        item_completed(type="agentMessage", id="c", text="Third."),
+    ]
+    editor = editor_client(server=conversation(*steps))
+    assert "".join(editor.turn().text.split()) == "First.Second.Third."
 
 
 @pytest.mark.spec("stream-item-completed", "EDIT-21", "EDIT-31")
@@ -126,8 +132,13 @@ def test_the_prompt_is_not_the_answer(editor_client: EditorClient) -> None:
 @pytest.mark.parametrize("kind", ["commandExecution", "fileChange"])
 @pytest.mark.spec("stream-output", "EDIT-17", "EDIT-33")
 def test_output_is_shown_as_output(editor_client: EditorClient, kind: str) -> None:
-    """The editor shows the output of a command or a change in order, separate from the answer."""
+    """The editor shows the output of a command or a change in order, separate from the answer.
+
+    Although `aggregatedOutput` of item/completed repeats the output of a command, the editor shows the output once.
+    """
     steps = [notification(f"item/{kind}/outputDelta", itemId="i1", delta=piece) for piece in ("3 passed", ", 1 failed\n")]
+    if kind == "commandExecution":
+        steps.append(item_completed(type=kind, id="i1", status="completed", aggregatedOutput="3 passed, 1 failed\n"))
     editor = editor_client(server=conversation(*steps, delta("One fails.")))
     answer = editor.turn()
     assert (answer.output, answer.text) == ("3 passed, 1 failed\n", "One fails.")

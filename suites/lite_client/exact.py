@@ -22,7 +22,8 @@ VERBOSITY = "medium"
 FIELDS = ("model", "instructions", "input", "tools", *FIXED, "prompt_cache_key", "text")
 #: The start of the output of a failed call.
 ERROR = "err: "
-REFRESH_TYPE = "application/json"
+#: The type of every body that the client sends (REAL-24, LITE-12).
+BODY_TYPE = "application/json"
 #: The body of a refresh, except for the refresh token.
 REFRESH_BODY = {
     "client_id": "app_EMoamEEZ73f0CkXaXp7hrann",
@@ -60,6 +61,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("header `session_id`", "a uuid, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`", "header-session-id"),
     ("`originator`, `User-Agent`, `session_id`, API key", "as with ChatGPT", "header-under-key"),
     ("header `Accept`", f"{code(ACCEPT)}, alone or with other types", "header-accept"),
+    ("header `Content-Type`", code(BODY_TYPE), "header-content-type"),
     ("the only fields of the body", ", ".join(map(code, FIELDS)), "body-known-fields"),
     ("`model`", f"`LITE_MODEL`; default {code(DEFAULT_MODEL)}", "body-model-default"),
     *((code(field), code(value), "body-field") for field, value in FIXED.items()),
@@ -80,7 +82,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("reasoning in a follow-up, before the call", '`{"type": "reasoning", "encrypted_content": …}`', "follow-up-reasoning"),
     ("the `output` of a failed call", f"`{ERROR}<error>`", "follow-up-error-text"),
     ("a refresh", f"`{METHOD} <LITE_TOKEN_URL>`", "refresh-url"),
-    ("header `Content-Type` of a refresh", code(REFRESH_TYPE), "refresh-content-type"),
+    ("header `Content-Type` of a refresh", code(BODY_TYPE), "refresh-content-type"),
     *((f"the refresh's `{field}`", code(value), "refresh-body") for field, value in REFRESH_BODY.items()),
     ("the refresh's `refresh_token`: the last of four fields", "`tokens.refresh_token`", "refresh-body"),
     *((f"stderr, after a 401 with `{name}`", code(text), "refresh-error-sentence") for name, text in REASONS.items()),

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from codex_replay.plugin.lite_client.fixture import LiteClient
-from suites.lite_client.exact import ACCEPT, PRODUCT
+from suites.lite_client.exact import ACCEPT, BODY_TYPE, PRODUCT
 from suites.lite_client.expected import ADD, API_KEY, call, then
 
 
@@ -48,6 +48,14 @@ def test_accept(lite_client: LiteClient) -> None:
     run.text()
     taken = [kind.partition(";")[0].strip().lower() for kind in (run.turns[0].header("accept") or "").split(",")]
     assert ACCEPT in taken
+
+
+@pytest.mark.spec("header-content-type", "REAL-24")
+def test_content_type(lite_client: LiteClient) -> None:
+    """The header Content-Type is application/json, as in Codex; an HTTP library may send text/plain for a string, or nothing."""
+    run = lite_client(script=["Hi"])
+    run.text()
+    assert (run.turns[0].header("content-type") or "").partition(";")[0].strip().lower() == BODY_TYPE
 
 
 @pytest.mark.spec("header-session-stays", "LITE-28")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.lite_client.fixture import LiteClient, Run
-from suites.lite_client.exact import METHOD, REFRESH_BODY, REFRESH_TYPE
+from suites.lite_client.exact import BODY_TYPE, METHOD, REFRESH_BODY
 from suites.lite_client.expected import ADD, CHATGPT, JWT, NEW_JWT, always, call
 
 NEW: dict[str, Any] = {"access_token": "access-2", "refresh_token": "refresh-2", "id_token": NEW_JWT}
@@ -54,7 +54,7 @@ def test_the_refresh_is_a_post(lite_client: LiteClient) -> None:
 def test_the_refresh_is_json(lite_client: LiteClient) -> None:
     """The body of the refresh is JSON, not a form."""
     run = refreshed(lite_client)
-    assert [(r.header("content-type") or "").split(";")[0].strip() for r in run.refreshes] == [REFRESH_TYPE]
+    assert [(r.header("content-type") or "").split(";")[0].strip() for r in run.refreshes] == [BODY_TYPE]
 
 
 @pytest.mark.spec("refresh-body", "LITE-13", "LITE-14", "LITE-15", "LITE-16")

@@ -124,6 +124,47 @@ def test_data_of_several_lines_is_one_event(lite_client: LiteClient) -> None:
     assert lite_client(script=[{"items": [begun, delta, raw]}]).text() == "Hello."
 
 
+#: The form of an event in the stream, and the text of the answer. The real Codex reads each form.
+FORMS = {
+    "no-space": ("event:{name}\ndata:{data}\n\n", "Hello."),
+    "other-fields": ("id: 7\nretry: 100\nnote\nevent: {name}\ndata: {data}\n\n\n", "Hello."),
+    "separators": ("event: {name}\ndata: {data}\n\n", "one\u2028two\u2029three\u0085four"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.spec("stream-lines", "LITE-53", source="HTML Standard, Server-sent events", says="Parsing an event stream")
+def test_the_lines_of_an_event(lite_client: LiteClient, form: str) -> None:
+    """The client reads each valid form of an event.
+
+    The space after the colon may be absent. The client ignores all fields other than `event` and `data`. A Unicode line separator
+    such as U+2028 does not end a line.
+    """
+    lines, text = FORMS[form]
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    events = [
+        event("response.output_text.delta", item_id="msg_1", output_index=0, content_index=0, delta=text)["event"],
+        finished(0, {**message, "content": [{"type": "output_text", "text": text, "annotations": []}]})["event"],
+    ]
+    data = "".join(lines.format(name=each["type"], data=json.dumps(each, ensure_ascii=False)) for each in events)
+    begun = added(0, {**message, "status": "in_progress", "content": []})
+    assert lite_client(script=[{"items": [begun, {"type": "raw", "data": data}]}]).text() == text
+
+
+@pytest.mark.spec("stream-text-parts", source="docs/lite-client.md", says="The final text is the text of the last response")
+def test_a_message_may_have_two_parts(lite_client: LiteClient) -> None:
+    """If a message has two text parts, the client prints both parts in order, as the real Codex does."""
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    texts = ["One, ", "two."]
+    deltas = [
+        event("response.output_text.delta", item_id="msg_1", output_index=0, content_index=index, delta=text)
+        for index, text in enumerate(texts)
+    ]
+    done = finished(0, {**message, "content": [{"type": "output_text", "text": text, "annotations": []} for text in texts]})
+    begun = added(0, {**message, "status": "in_progress", "content": []})
+    assert lite_client(script=[{"items": [begun, *deltas, done]}]).text() == "One, two."
+
+
 @pytest.mark.spec("stream-last-text", source="docs/lite-client.md", says="The final text is the text of the last response")
 def test_the_last_text_counts(lite_client: LiteClient) -> None:
     """The client prints the text of the last response, and not the text that came together with a call."""

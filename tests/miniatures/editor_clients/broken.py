@@ -329,6 +329,12 @@ def all_prompts_again() -> None:
     patch(Session, "turn_params", lambda old, self, prompt: (said.append(prompt), old(self, "\n".join(said)))[1])
 
 
+@variant("handshake", "turns")
+def capabilities_of_a_later_version() -> None:
+    """Sends a member of initialize that only later versions know."""
+    with_params("initialize", capabilities={"optOutNotificationMethods": []})
+
+
 @variant("turns")
 def unknown_keys() -> None:
     """Sends a key that another API has."""
@@ -371,6 +377,19 @@ def drops_a_delta() -> None:
 
 
 @variant("streaming")
+def drops_an_equal_delta() -> None:
+    """Drops a delta that is equal to the delta before it."""
+    last: list[Any] = [None]
+
+    def delta(old: Any, self: Session, params: dict[str, Any]) -> None:
+        if params.get("delta") != last[0]:
+            old(self, params)
+        last[0] = params.get("delta")
+
+    patch(Session, "on_item_agentMessage_delta", delta)
+
+
+@variant("streaming")
 def strips_deltas() -> None:
     """Strips each delta."""
     patch(Session, "show", lambda old, self, item, text: old(self, item, text.strip()))
@@ -405,6 +424,23 @@ def one_message_a_turn() -> None:
 def deltas_alone() -> None:
     """Takes text from deltas alone."""
     Session.on_item_completed = lambda self, params: None  # type: ignore[method-assign]
+
+
+@variant("streaming")
+def deltas_of_one_message_suffice() -> None:
+    """Shows no completed message after any message of the turn."""
+    patch(Session, "on_item_completed", lambda old, self, params: None if self._spoke else old(self, params))
+
+
+@variant("streaming", "approvals")
+def output_again() -> None:
+    """Shows the whole output of a command after its deltas."""
+
+    def completed(old: Any, self: Session, params: dict[str, Any]) -> None:
+        self._shown.discard(params["item"]["id"] if params["item"].get("aggregatedOutput") else "")
+        old(self, params)
+
+    patch(Session, "on_item_completed", completed)
 
 
 @variant("streaming", "faults")
@@ -797,6 +833,19 @@ def first_diff_only() -> None:
 def no_plan() -> None:
     """Does not show plans."""
     reported(lambda what, fields: None if what == "plan" else (what, fields))
+
+
+@variant("shown")
+def plans_are_merged() -> None:
+    """Keeps the steps that only an earlier plan has."""
+    steps: dict[str, dict[str, Any]] = {}
+
+    def merged(what: str, fields: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        if what == "plan":
+            steps.update({step["step"]: step for step in fields["steps"]})
+        return what, {"steps": list(steps.values())} if what == "plan" else fields
+
+    reported(merged)
 
 
 @variant("shown")

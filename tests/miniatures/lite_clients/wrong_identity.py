@@ -211,6 +211,12 @@ def user_agent_without_version() -> None:
 
 
 @variant
+def body_is_text() -> None:
+    """Calls its body text/plain, as fetch does for a string."""
+    in_headers(lambda headers, _: {**headers, "Content-Type": "text/plain;charset=UTF-8"})
+
+
+@variant
 def accepts_anything() -> None:
     """Does not say that it takes a stream of events."""
     in_headers(lambda headers, _: {**headers, "Accept": "*/*"})

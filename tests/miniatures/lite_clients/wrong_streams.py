@@ -110,6 +110,39 @@ def lf_only() -> None:
 
 
 @variant
+def lines_of_python() -> None:
+    """Ends a line at every character that str.splitlines knows."""
+    sse.lines = lambda chunks: b"".join(chunks).decode("utf-8", "replace").splitlines()
+
+
+@variant
+def needs_a_space() -> None:
+    """Ignores a field without a space after its colon."""
+    old = sse.lines
+    sse.lines = lambda chunks: (line for line in old(chunks) if not line or ": " in line[:10])
+
+
+@variant
+def knows_two_fields() -> None:
+    """Fails on a field that is not `event` or `data`."""
+
+    def lines(line: str) -> str:
+        if line and not line.startswith(("event:", "data:", ":")):
+            raise Problem(f"Unknown field {line}.")
+        return line
+
+    old = sse.lines
+    sse.lines = lambda chunks: map(lines, old(chunks))
+
+
+@variant
+def first_part_only() -> None:
+    """Prints the first part of a message."""
+    old = reply.text_of
+    reply.text_of = lambda item: old({**item, "content": item["content"][:1]} if item.get("content") else item)
+
+
+@variant
 def comments_are_data() -> None:
     """Takes every line that is not empty for data."""
 

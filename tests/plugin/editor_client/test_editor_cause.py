@@ -34,6 +34,10 @@ ASKED = ("said", {"id": 0, "method": "item/commandExecution/requestApproval"})
             "The editor has not answered the server's request item/commandExecution/requestApproval",
         ),
         (
+            [START, STARTED, ASKED, ("got", {"id": "0", "result": {}})],
+            "The editor has not answered the server's request item/commandExecution/requestApproval 0; the id of its reply is \"0\"",
+        ),
+        (
             [START, STARTED, ASKED, ("got", {"id": 0, "result": {}})],
             "The turn had not ended; the last message of the server was item/commandExecution/requestApproval",
         ),
@@ -41,7 +45,7 @@ ASKED = ("said", {"id": 0, "method": "item/commandExecution/requestApproval"})
         ([START, STARTED, ENDED, ("said", "no JSON")], "The turn had ended; the last message of the server was turn/completed"),
         ([START, STARTED, ENDED, ("got", "no JSON")], "The turn had ended; the last message of the server was turn/completed"),
     ],
-    ids=["silent", "no-turn", "refused", "unanswered", "answered", "ended", "garbage-said", "garbage"],
+    ids=["silent", "no-turn", "refused", "unanswered", "wrong-id", "answered", "ended", "garbage-said", "garbage"],
 )
 def test_the_cause(passed: list[tuple[str, Any]], cause: str, tmp_path: Path) -> None:
     assert cause_of(tmp_path / "ledger", passed) == cause
@@ -71,7 +75,20 @@ def test_a_second_server_that_runs_is_not_blamed(tmp_path: Path) -> None:
     assert cause_of(tmp_path / "ledger", [START, STARTED, ENDED], *runs).startswith("The turn had ended")
 
 
+@pytest.mark.parametrize(("version", "faults"), [("0.92.0", 1), ("0.169.0", 0), ("unknown", 1)])
+def test_the_version_of_the_app_server_decides_which_keys_are_known(version: str, faults: int, tmp_path: Path) -> None:
+    """Codex 0.92.0 does not know `capabilities.optOutNotificationMethods`, and 0.169.0 does."""
+    params = {"clientInfo": {"name": "a", "version": "1"}, "capabilities": {"optOutNotificationMethods": ["turn/diff/updated"]}}
+    started = ("got", {"id": 1, "method": "initialize", "params": params})
+    found = wire_of(tmp_path / "ledger", [started], version=version).violations()
+    assert len(found) == faults, found
+
+
 def cause_of(ledger: Path, passed: list[tuple[str, Any]], *runs: dict[str, int]) -> str:
+    return wire_of(ledger, passed, *runs).cause()
+
+
+def wire_of(ledger: Path, passed: list[tuple[str, Any]], *runs: dict[str, int], version: str = "0.92.0") -> Wire:
     entries = [*runs, *({key: value if value == "no JSON" else json.dumps(value)} for key, value in passed)]
     ledger.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
-    return Wire(ledger, 1.0).cause()
+    return Wire(ledger, 1.0, version)

@@ -78,10 +78,11 @@ class Editor(Wire):
         project: Path,
         ledger_path: Path,
         wait: float,
+        version: str,
         upstream: BackendSession | None = None,
     ) -> None:
         __tracebackhide__ = True
-        super().__init__(ledger_path, wait)
+        super().__init__(ledger_path, wait, version)
         self.argv = argv
         self.project = project
         self.reports: list[dict[str, Any]] = []

@@ -110,7 +110,8 @@ class EditorClient:
         given = {**kept, "HOME": str(home), "LANG": "C.UTF-8"}
         argv = editor_argv(self.command, codex)
         ledger = root / "ledger.ndjson"
-        editor = Editor(argv, env=given, project=project, ledger_path=ledger, wait=self._wait, upstream=upstream)
+        version = self.subject.version
+        editor = Editor(argv, env=given, project=project, ledger_path=ledger, wait=self._wait, version=version, upstream=upstream)
         self.editors.append(editor)
         return editor
 

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 class Wire:
     """The messages between an editor and its server; the server records them in the file `ledger_path`.
 
-    A subclass must have the attribute `process`, the process of the editor.
+    `version` is the Codex version of the app-server under test. A subclass must have the attribute `process`, the process
+    of the editor.
     """
 
     process: Process
 
-    def __init__(self, ledger_path: Path, wait: float) -> None:
+    def __init__(self, ledger_path: Path, wait: float, version: str) -> None:
         self.timeout = wait
+        self._version = version
         self.timed_out = False  # something did not come within the limit
         self._ledger_path = ledger_path
         self._gates: list[int] = []
@@ -104,10 +106,12 @@ class Wire:
         if not refused and self.server_pids() and not self.running_servers():
             last = f"{state}; the last message of the server was {label(message[-1])}" if message else "had sent no message"
             return f"The server had ended, and {last}"
-        replied = {json.dumps(each.get("id")) for each in sent if "method" not in each}
-        for each in message:
-            if "method" in each and "id" in each and json.dumps(each["id"]) not in replied:
-                return f"The editor has not answered the server's request {each['method']}"
+        asked = {json.dumps(each["id"]): each["method"] for each in message if "method" in each and "id" in each}
+        replied = [json.dumps(each.get("id")) for each in sent if "method" not in each]
+        for number, method in asked.items():
+            if number not in replied:
+                other = next((f" {number}; the id of its reply is {each}" for each in replied if each not in asked), "")
+                return f"The editor has not answered the server's request {method}{other}"
         methods = {json.dumps(each.get("id")): each.get("method") for each in sent if "method" in each and "id" in each}
         if refused:
             method = methods.get(json.dumps(refused[-1].get("id")), "a request")
@@ -137,19 +141,21 @@ class Wire:
         return next(answer for answer in self.answers() if answer.get("id") == number)
 
     def violations(self) -> list[str]:
-        """Return a sentence for each fault in the editor's messages: a value of a wrong type, or a key unknown to Codex 0.92.
+        """Return a sentence for each fault in the editor's messages: a value of a wrong type, or a key unknown to Codex.
 
-        The JSON schemas of Codex 0.92 decide; in every object, a key that the schemas do not name is a fault.
+        The JSON schemas of the app-server's version decide (0.92.0 if there are none). In every object, a key that the schemas
+        do not name is a fault.
         """
         from codex_replay.core.cassette.frames import Frame
-        from codex_replay.plugin.base.checking import BundleChecker
+        from codex_replay.plugin.base.checking import BundleChecker, has_bundle
         from codex_replay.protocol.versions import DEFAULT
 
-        checker = BundleChecker(DEFAULT)
+        version = self._version if has_bundle(self._version) else DEFAULT
+        checker = BundleChecker(version)
         found = []
         for number, entry in enumerate(self.ledger(), 1):
             if "run" in entry:
-                checker = BundleChecker(DEFAULT)
+                checker = BundleChecker(version)
             for key, sender in (("got", "client"), ("said", "server")):
                 if key in entry:
                     raw = entry[key].encode("utf-8", "surrogateescape") + b"\n"
