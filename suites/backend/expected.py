@@ -102,3 +102,52 @@ def searched(backend: Backend) -> Answer:
 def kinds(answer: Answer) -> list[str]:
     """Return the types of all events, in order."""
     return [str(event.get("type")) for event in answer.events]
+
+
+#: What of a response changes while it is made.
+MOVING = {"status", "output", "usage", "error", "incomplete_details", "completed_at"}
+
+
+def must_come_once(answer: Answer, kind: str, place: int) -> None:
+    """Check that an event comes once, at a place that is counted from 0."""
+    found = [i for i, each in enumerate(kinds(answer)) if each == kind]
+    assert found == [place], f"expected {kind} once, as event {place}; it came as events {found}\n{answer.report_on()}"
+
+
+def must_add_up(events: list[dict[str, Any]]) -> None:
+    """Check that added parts are empty and counted from 0, and that finished parts equal their joined deltas."""
+    joined: dict[Any, str] = {}
+    counts: dict[Any, int] = {}
+    for event in events:
+        kind = event["type"]
+        place = (event.get("item_id"), event.get("content_index"), event.get("summary_index"))
+        if kind == "response.output_item.added":
+            item = event["item"]
+            assert [item[name] for name in ("arguments", "input", "content", "summary") if item.get(name)] == [], item
+        elif kind.endswith("_part.added"):
+            assert text_of(event["part"]) == "", event
+            index = "summary_index" if "summary" in kind else "content_index"
+            before = counts.setdefault((event["item_id"], index), 0)
+            assert event[index] == before, f"{kind}: expected {index} {before}, the number of earlier parts, got {event[index]}"
+            counts[event["item_id"], index] += 1
+        elif kind.endswith(".delta"):
+            joined[place] = joined.get(place, "") + event["delta"]
+        elif kind.endswith("_part.done"):
+            assert text_of(event["part"]) == joined.get(place, ""), event
+
+
+def text_of(part: dict[str, Any]) -> Any:
+    """Return the text of a part, or its refusal."""
+    return part.get("text", part.get("refusal"))
+
+
+def must_be_one_response(events: list[dict[str, Any]]) -> None:
+    """Compare the responses of all events with the response of the first event."""
+    found = [(event["type"], event["response"]) for event in events if "response" in event]
+    first = {key: value for key, value in found[0][1].items() if key not in MOVING}
+    for kind, response in found:
+        assert {key: value for key, value in response.items() if key not in MOVING} == first, f"{kind} has another response"
+        if kind in ("response.created", "response.in_progress"):
+            assert (response["status"], response["output"], response.get("usage")) == ("in_progress", [], None), kind
+        if kind != "response.failed":
+            assert response.get("error") is None, kind

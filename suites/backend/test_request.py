@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+import zstandard
 
 from codex_replay.plugin.backend.conversation import Backend
 from suites.backend.expected import CALL, CUSTOM_CALL, CUSTOM_OUTPUT, OUTPUT, body, completed, refused, user
@@ -69,6 +70,54 @@ def test_a_compressed_body(backend: Backend) -> None:
     """The backend accepts a compressed body."""
     packed = gzip.compress(json.dumps(body()).encode())
     completed(backend.ask(packed, {"content-encoding": "gzip"}))
+
+
+@pytest.mark.spec("body-zstd", "REAL-26", "REAL-117")
+@pytest.mark.http_only
+def test_a_body_that_codex_compresses(backend: Backend) -> None:
+    """The backend accepts a body that is compressed with zstd, as Codex from 0.93 on compresses bodies."""
+    packed = zstandard.compress(json.dumps(body()).encode())
+    completed(backend.ask(packed, {"content-encoding": "zstd"}))
+
+
+@pytest.mark.spec("body-long", "LITE-57", "LITE-67")
+def test_a_long_conversation(backend: Backend) -> None:
+    """The backend accepts a body of 300 KB: a conversation with 15 outputs of 20,000 characters."""
+    rounds = [{**item, "call_id": f"call_{i}"} for i in range(15) for item in (CALL, {**OUTPUT, "output": "x" * 20_000})]
+    completed(backend.ask(body(user("How long are they?"), *rounds)))
+
+
+@pytest.mark.spec("body-unchanged", "LITE-32", "LITE-33", "LITE-37", "LITE-40", "LITE-41", "LITE-42", "LITE-45")
+def test_the_model_gets_the_body_unchanged(backend: Backend) -> None:
+    """The model gets the values of a request as the client sent them.
+
+    Among the values are null, text that a Unicode normalisation changes, an escaped character, and a long number.
+    """
+    text = "e\u0301 \u00e9 \ufb01 \u00a0\u2028 \\u0041 \U0001f980  "
+    given: dict[str, Any] = {
+        "instructions": text,
+        "input": [user(text), {**CALL, "arguments": '{"b": 1.50, "a":12345678901234567890}'}, {**OUTPUT, "output": text}],
+        "tools": [{**FUNCTION_TOOL, "description": text}],
+        "reasoning": {"effort": "low", "summary": None},
+        "text": {"verbosity": "low"},
+    }
+    sent = body(**given)
+    backend.says("Hello.", expect={"body": {key: sent[key] for key in (*given, "include", "prompt_cache_key", "tool_choice")}})
+    completed(backend.ask(sent))
+
+
+@pytest.mark.spec("headers-unchanged", "LITE-25", "LITE-26", "LITE-28", "REAL-25")
+@pytest.mark.http_only
+def test_the_model_gets_the_headers_unchanged(backend: Backend) -> None:
+    """The model gets the headers that name the client, its conversation and its turn."""
+    given = {
+        "originator": "my_client",
+        "user-agent": "my_client/1.2 (Debian 12; x86_64)",
+        "session_id": "0199a1b2-0000-7000-8000-00000000000a",
+        "x-codex-turn-state": "state-of-turn-1",
+    }
+    backend.says("Hello.", expect={"headers": given})
+    completed(backend.ask(body(), given))
 
 
 @pytest.mark.spec("body-json", source="known behaviour of the real service", says="a body that is not JSON is 400")

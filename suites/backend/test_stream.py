@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from codex_replay.plugin.backend.conversation import Backend, event_problems, stream_problems
-from suites.backend.expected import BROKEN, CALL_ADD, KINDS, body, called, completed, greeted, kinds, searched, user
+from codex_replay.plugin.backend.conversation import Backend, SubjectFailure, event_problems, stream_problems
+from suites.backend.expected import (
+    BROKEN,
+    CALL_ADD,
+    KINDS,
+    body,
+    called,
+    completed,
+    greeted,
+    kinds,
+    must_add_up,
+    must_be_one_response,
+    must_come_once,
+    searched,
+    user,
+)
 from suites.lite_protocol import FUNCTION_TOOL
 
 #: Each case runs over HTTP and over a WebSocket.
 pytestmark = pytest.mark.both_transports
-
-#: What of a response changes while it is made.
-MOVING = {"status", "output", "usage", "error", "incomplete_details", "completed_at"}
 
 
 @pytest.mark.parametrize("mode", ["chatgpt", "api_key"])
@@ -43,11 +53,50 @@ def test_no_event_is_left_unended(backend: Backend) -> None:
     assert [block.raw for block in greeted(backend).blocks if not block.complete] == []
 
 
+@pytest.mark.spec("stream-at-once", "LITE-52", "LITE-53", "REAL-101")
+@pytest.mark.http_only
+def test_events_are_sent_while_the_model_writes(backend: Backend) -> None:
+    """The client gets the events of a finished item before the model writes the next item."""
+    backend.says("one", {"type": "gate", "name": "after-one"}, "two")
+    answer = completed(backend.ask(body(), midway=lambda: backend.release("after-one")))
+    assert [item["content"][0]["text"] for item in answer.items] == ["one", "two"]
+
+
+@pytest.mark.spec("stream-side-by-side", source="openai 3.52.0, the types of its events", says="Response.id")
+@pytest.mark.http_only
+def test_two_streams_at_the_same_time(backend: Backend) -> None:
+    """During a stream, another request is answered, and each client gets only the events of its own response."""
+    backend.says("one", {"type": "gate", "name": "after-one"}, "two")
+    others = []
+
+    def midway() -> None:
+        try:
+            others.append(greeted(backend))
+        except SubjectFailure as error:
+            pytest.fail(f"The backend did not answer a second request while the first stream was open.\n{error}")
+        finally:
+            backend.release("after-one")
+
+    answer = completed(backend.ask(body(), midway=midway))
+    assert [item["content"][0]["text"] for item in answer.items] == ["one", "two"]
+    for each in (answer, others[0]):
+        must_be_one_response(each.events)
+    assert answer.events[0]["response"]["id"] != others[0].events[0]["response"]["id"]
+
+
+@pytest.mark.spec("turn-state", "REAL-25")
+@pytest.mark.http_only
+def test_the_client_gets_the_state_of_its_turn(backend: Backend) -> None:
+    """The client gets the response header `x-codex-turn-state`, which it must send back in the same turn."""
+    backend.says("Hello.", headers={"x-codex-turn-state": "state-of-turn-1"})
+    assert greeted(backend).header("x-codex-turn-state") == "state-of-turn-1"
+
+
 @pytest.mark.spec("stream-created", "LITE-48")
 def test_created_comes_first(backend: Backend) -> None:
     """`response.created` is the first event, comes once, and has an unfinished response."""
     answer = greeted(backend)
-    assert [i for i, kind in enumerate(kinds(answer)) if kind == "response.created"] == [0]
+    must_come_once(answer, "response.created", 0)
     assert answer.events[0]["response"]["status"] == "in_progress"
     assert answer.events[0]["response"]["output"] == []
 
@@ -55,7 +104,7 @@ def test_created_comes_first(backend: Backend) -> None:
 @pytest.mark.spec("stream-in-progress", "LITE-49")
 def test_in_progress_comes_second(backend: Backend) -> None:
     """`response.in_progress` comes once, after `response.created`."""
-    assert [i for i, kind in enumerate(kinds(greeted(backend))) if kind == "response.in_progress"] == [1]
+    must_come_once(greeted(backend), "response.in_progress", 1)
 
 
 @pytest.mark.spec("stream-completed", "LITE-54")
@@ -90,7 +139,8 @@ def test_completed_has_the_whole_output(backend: Backend) -> None:
 @pytest.mark.spec("stream-usage", source="openai 3.52.0, the types of its events", says="ResponseUsage")
 def test_completed_has_the_usage(backend: Backend) -> None:
     """`usage` has the numbers of tokens, and the total is their sum."""
-    usage = greeted(backend).events[-1]["response"]["usage"]
+    usage = greeted(backend).events[-1]["response"].get("usage")
+    assert usage, f"expected the numbers of tokens in the usage of response.completed, got {usage}"
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
     assert usage["output_tokens"] > 0
 
@@ -105,7 +155,9 @@ def test_the_response_names_the_model(backend: Backend) -> None:
 def test_events_are_numbered(backend: Backend) -> None:
     """`sequence_number` counts the events from 0."""
     answer = greeted(backend)
-    assert [event.get("sequence_number") for event in answer.events] == list(range(len(answer.events)))
+    numbers = [event.get("sequence_number") for event in answer.events]
+    wrong = next((i for i, number in enumerate(numbers) if type(number) is not int or number != i), None)
+    assert wrong is None, f"event {wrong}: expected sequence_number {wrong}, got {numbers[wrong]!r}\n{answer.report_on()}"
 
 
 @pytest.mark.spec("stream-added", "LITE-50")
@@ -178,7 +230,9 @@ def test_deltas_build_the_arguments(backend: Backend) -> None:
     """The joined deltas equal the finished arguments of the call, which are valid for the tool's schema."""
     answer = called(backend)
     joined = "".join(event["delta"] for event in answer.of("response.function_call_arguments.delta"))
-    (done,) = answer.of("response.function_call_arguments.done")
+    found = answer.of("response.function_call_arguments.done")
+    assert len(found) == 1, f"expected one response.function_call_arguments.done for one call, got {len(found)}"
+    (done,) = found
     (item,) = [item for item in answer.items if item["type"] == "function_call"]
     assert joined == done["arguments"] == item["arguments"]
     assert set(json.loads(joined)) == {"a", "b"}
@@ -271,46 +325,12 @@ def test_a_stream_adds_up(backend: Backend, kind: str) -> None:
     must_add_up(completed(backend.ask(body())).events)
 
 
-def must_add_up(events: list[dict[str, Any]]) -> None:
-    """Check that added parts are empty, and that finished parts equal their joined deltas."""
-    joined: dict[Any, str] = {}
-    for event in events:
-        kind = event["type"]
-        place = (event.get("item_id"), event.get("content_index"), event.get("summary_index"))
-        if kind == "response.output_item.added":
-            item = event["item"]
-            assert [item[name] for name in ("arguments", "input", "content", "summary") if item.get(name)] == [], item
-        elif kind.endswith("_part.added"):
-            assert text_of(event["part"]) == "", event
-        elif kind.endswith(".delta"):
-            joined[place] = joined.get(place, "") + event["delta"]
-        elif kind.endswith("_part.done"):
-            assert text_of(event["part"]) == joined.get(place, ""), event
-
-
-def text_of(part: dict[str, Any]) -> Any:
-    """Return the text of a part, or its refusal."""
-    return part.get("text", part.get("refusal"))
-
-
 @pytest.mark.spec("events-one-response", source="openai 3.52.0, the types of its events", says="Response")
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_events_are_about_one_response(backend: Backend, kind: str) -> None:
     """All events with a response contain the same response; only the members that show its progress may differ."""
     backend.says(*KINDS[kind])
     must_be_one_response(completed(backend.ask(body())).events)
-
-
-def must_be_one_response(events: list[dict[str, Any]]) -> None:
-    """Compare the responses of all events with the response of the first event."""
-    found = [(event["type"], event["response"]) for event in events if "response" in event]
-    first = {key: value for key, value in found[0][1].items() if key not in MOVING}
-    for kind, response in found:
-        assert {key: value for key, value in response.items() if key not in MOVING} == first, f"{kind} has another response"
-        if kind in ("response.created", "response.in_progress"):
-            assert (response["status"], response["output"], response.get("usage")) == ("in_progress", [], None), kind
-        if kind != "response.failed":
-            assert response.get("error") is None, kind
 
 
 @pytest.mark.spec("events-parallel", "LITE-68")
@@ -325,7 +345,7 @@ def test_parallel_calls_have_call_ids_of_their_own(backend: Backend) -> None:
 @pytest.mark.spec("events-long-arguments", "LITE-51", "LITE-56")
 def test_long_arguments_come_in_deltas(backend: Backend) -> None:
     """The joined deltas of long arguments equal the finished arguments exactly."""
-    given = {"text": "zoë-漢字-🦀 " * 400}
+    given = {"text": "zoë-漢字-🦀-e\u0301-\ufb01 " * 400}
     backend.says({"type": "function_call", "name": "add", "arguments": given})
     answer = completed(backend.ask(body()))
     deltas = [event["delta"] for event in answer.of("response.function_call_arguments.delta")]
@@ -362,6 +382,7 @@ def test_a_failure_ends_the_stream_with_its_code(backend: Backend, code: str) ->
     answer = backend.ask(body())
     assert kinds(answer)[-1] == "response.failed"
     response = answer.events[-1]["response"]
+    assert response.get("error"), "expected the error of the response in response.failed, got none"
     assert (response["status"], response["error"]["code"]) == ("failed", code)
     assert response["error"]["message"]
 
@@ -373,4 +394,14 @@ def test_an_incomplete_response_ends_the_stream(backend: Backend) -> None:
     answer = backend.ask(body())
     assert kinds(answer)[-1] == "response.incomplete"
     response = answer.events[-1]["response"]
-    assert (response["status"], response["incomplete_details"]["reason"]) == ("incomplete", "max_output_tokens")
+    assert (response["status"], response["incomplete_details"]) == ("incomplete", {"reason": "max_output_tokens"})
+
+
+@pytest.mark.spec("service-errors", "REAL-105", "REAL-106", "REAL-107", "REAL-108", "REAL-109")
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 500, 503])
+def test_an_error_of_the_service_reaches_the_client(backend: Backend, status: int) -> None:
+    """The client gets the status, the error and `retry-after` of the service: Codex acts on the status and shows the error."""
+    error = {"message": "Wait 1.898s \u2014 s\u00ec.", "type": "usage_limit_reached", "param": None, "code": None, "resets_at": 1}
+    backend.says(status=status, error=error, headers={"retry-after": "7"})
+    answer = backend.ask(body())
+    assert (answer.status, answer.error, answer.header("retry-after")) == (status, error, "7"), answer.report_on()

@@ -10,6 +10,7 @@ import pytest
 from codex_fakes.backend import cache
 from codex_fakes.backend.cache import ReplyCache
 from codex_fakes.backend.exchange import chunks, frame
+from codex_fakes.backend.websocket.exchange import messages
 from codex_replay.protocol.responses.items import reply, steps_of
 from codex_replay.protocol.responses.steps import Send, event_bytes
 from codex_replay.protocol.script.script import Turn
@@ -30,6 +31,19 @@ def test_a_cached_reply_is_the_one_that_would_be_written(piece: int, monkeypatch
         framed = replies.framed(TURN, BODY, label, chunks)
         assert framed is not None
         assert b"".join(framed.chunks()) == anew(label)
+
+
+def test_the_length_of_a_websocket_frame_may_contain_the_mark() -> None:
+    """A reply whose frame header contains the byte of the mark is not cached, because the label would replace the byte."""
+    kept = []
+    for size in range(256):
+        turn = Turn(items=({"type": "text", "text": "a" * size},), delta=1000)
+        steps = reply(turn, BODY, "1")
+        written = ReplyCache().framed(turn, BODY, "1", messages)
+        kept.append(written is not None)
+        if written is not None:
+            assert b"".join(written.chunks()) == messages(step.event for step in steps if isinstance(step, Send)), size
+    assert 200 < sum(kept) < 256
 
 
 def test_two_requests_with_other_settings_share_no_reply() -> None:

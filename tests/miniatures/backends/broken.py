@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
@@ -161,6 +162,12 @@ def added_with_something(events: list[Event]) -> Iterable[Event]:
             if event["type"] == "response.output_item.added" and name in event["item"]:
                 event["item"][name] = "x"
     return events
+
+
+@stream
+def parts_from_one(events: list[Event]) -> Iterable[Event]:
+    """Counts the parts of an item from 1."""
+    return [{**event, "content_index": event["content_index"] + 1} if "content_index" in event else event for event in events]
 
 
 @stream
@@ -379,6 +386,12 @@ def ascii_only() -> None:
     written(lambda data: data.decode().encode("ascii", "replace"))
 
 
+@variant
+def normalised_events() -> None:
+    """Writes text in a normal form of Unicode."""
+    written(lambda data: unicodedata.normalize("NFKC", data.decode()).encode())
+
+
 # -- everything else: `server` gives the modules of the backend, once the above is done ------------------------------------------
 
 
@@ -588,6 +601,118 @@ def no_gzip() -> None:
     """Cannot read compressed bodies."""
     old = server.bodies.decode
     server.bodies.decode = lambda raw, encoding, limit: raw if encoding == "gzip" else old(raw, encoding, limit)
+
+
+@variant
+def no_zstd() -> None:
+    """Cannot read bodies that Codex compresses."""
+    old = server.bodies.decode
+    server.bodies.decode = lambda raw, encoding, limit: raw if encoding == "zstd" else old(raw, encoding, limit)
+
+
+@variant
+def short_bodies() -> None:
+    """Refuses a body of more than 100,000 bytes, the default limit of a framework."""
+    find = server.body.model_missing
+    long = ("input", "The body is too long.")
+    _replace("model-missing", lambda asked: find(asked) or (long if len(json.dumps(asked.body)) > 100_000 else None))
+
+
+def _handed_on(change: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+    """Change the body and the headers that the model gets."""
+    old = server.routes.mismatch
+
+    def mismatch(expect: Any, body: Any, headers: Any, *more: Any) -> Any:
+        return old(expect, *change(body, headers), *more)
+
+    server.routes.mismatch = mismatch
+
+
+@variant
+def normalised_text() -> None:
+    """Hands on the text of a request in a normal form of Unicode."""
+    _handed_on(lambda body, headers: (json.loads(unicodedata.normalize("NFC", json.dumps(body, ensure_ascii=False))), headers))
+
+
+@variant
+def nulls_left_out() -> None:
+    """Hands on a request without its members that are null."""
+    _handed_on(lambda body, headers: (_without_nulls(body), headers))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+@variant
+def known_headers_only() -> None:
+    """Hands on only the headers that it knows."""
+    known = ("authorization", "chatgpt-account-id", "originator", "user-agent", "session_id")
+    _handed_on(lambda body, headers: (body, [pair for pair in headers if pair[0].lower() in known]))
+
+
+@variant
+def buffered_streams() -> None:
+    """Sends a stream when it has ended."""
+    Exchange = server.exchange.Exchange  # noqa: N806
+    write, end = Exchange.write, Exchange.end
+
+    def kept(self: Any, pieces: Iterable[bytes]) -> None:
+        self.kept = [*getattr(self, "kept", []), *pieces]
+
+    def sent(self: Any) -> None:
+        if pieces := self.__dict__.pop("kept", []):
+            write(self, pieces)
+        end(self)
+
+    Exchange.write, Exchange.end = kept, sent
+
+
+@variant
+def one_stream_at_a_time() -> None:
+    """Refuses a request while it answers another one."""
+    old = server.play.play
+    busy: list[int] = []
+
+    async def play(exchange: Any, *given: Any) -> None:
+        if busy:
+            exchange.respond(503, [], b'{"error": {"message": "Busy.", "type": "server_error", "param": null, "code": null}}')
+            return
+        busy.append(1)
+        try:
+            await old(exchange, *given)
+        finally:
+            busy.pop()
+
+    _replace_everywhere(old, play)
+
+
+def _without_header(name: str) -> None:
+    Exchange = server.exchange.Exchange  # noqa: N806
+    old = Exchange._head
+    Exchange._head = lambda self, status, headers: old(self, status, [pair for pair in headers if pair[0].lower() != name])
+
+
+@variant
+def no_turn_state() -> None:
+    """Drops the state of a turn from its answers."""
+    _without_header("x-codex-turn-state")
+
+
+@variant
+def no_retry_after() -> None:
+    """Drops `retry-after` from its answers."""
+    _without_header("retry-after")
+
+
+@variant
+def all_failures_are_502() -> None:
+    """Answers 502 in place of any failure of the service."""
+    Exchange = server.exchange.Exchange  # noqa: N806
+    old = Exchange.respond
+    Exchange.respond = lambda self, status, *given: old(self, 502 if status >= 500 else status, *given)
 
 
 @variant

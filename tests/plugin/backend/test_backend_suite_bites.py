@@ -81,7 +81,7 @@ def test_a_backend_behind_a_url_is_asked_and_what_it_cannot_be_told_is_skipped(t
     assert done.returncode == 1  # it takes any token and any account, for nobody told it which are good
     failed = re.findall(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
     assert sorted(failed) == ["test_a_token_that_nobody_issued", "test_another_account"]
-    assert "the answer lacks the information that this check needs" in done.stdout
+    assert "the case must control the backend, and a URL has no control API" in done.stdout
     assert (
         "which may cost money" in run_suite(tmp_path, "--backend", process.url, "--collect-only", "suites/backend", "-v").stdout
     )

@@ -24,7 +24,7 @@ from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.rpc.client import SubjectFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from codex_replay.plugin.backend.websocket import Socket
     from codex_replay.shell.http.backend_process import BackendSession
@@ -102,7 +102,7 @@ class Backend:
 
     def _report_on(self, script: dict[str, Any]) -> None:
         if self._session is None:
-            pytest.skip(f"not verified on {self.name}: the answer lacks the information that this check needs")
+            pytest.skip(f"not verified on {self.name}: the case must control the backend, and a URL has no control API")
         websocket = {"websocket": "on"} if self.transport == "websocket" else {}
         self._session.script({"turns": [], "otherwise": "default", "auth": self._told, **websocket, **script})
 
@@ -118,9 +118,9 @@ class Backend:
         self._base = base or (CHATGPT if mode == "chatgpt" else API)
         self._credentials = credentials(LOGIN if mode == "chatgpt" else {"api_key": KEY})
 
-    def says(self, *items: object) -> None:
-        """Make the fake backend answer the next request with the given items (docs/scripts.md)."""
-        self._report_on({"turns": [{"items": list(items)}]})
+    def says(self, *items: object, **turn: object) -> None:
+        """Make the fake backend answer the next request with the given items, and with other keys of a turn (docs/scripts.md)."""
+        self._report_on({"turns": [{"items": list(items), **turn}]})
 
     def release(self, gate: str) -> None:
         """Open a gate in a reply that `says` has set: the fake backend then sends the rest of the reply."""
@@ -128,19 +128,25 @@ class Backend:
             self._session.release(gate)
 
     def ask(
-        self, body: object, headers: Mapping[str, str | None] | None = None, *, path: str = "/responses", method: str = "POST"
+        self,
+        body: object,
+        headers: Mapping[str, str | None] | None = None,
+        *,
+        path: str = "/responses",
+        method: str = "POST",
+        midway: Callable[[], object] | None = None,
     ) -> Answer:
         """Send a request with the headers that the specification demands, and return the answer.
 
         `body` is sent as JSON, or unchanged if it is bytes. `headers` replaces headers by name; a header with the value
-        None is not sent.
+        None is not sent. `midway` is called when the first finished item of an HTTP stream has arrived.
         """
         __tracebackhide__ = True
         given = self._headers(headers)
         if self.transport == "websocket" and (path, method) == ("/responses", "POST"):
             return self._ask_socket(body, given)
         data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
-        return self._send(method, self._base + path, data, given)
+        return self._send(method, self._base + path, data, given, midway)
 
     def connect(self, headers: Mapping[str, str | None] | None = None, *, compressed: bool = True) -> Socket:
         """Open a WebSocket to `/responses`, with the headers that the specification demands.
@@ -222,7 +228,14 @@ class Backend:
         """Return the header that carries an access token."""
         return {"authorization": f"Bearer {token}"}
 
-    def _send(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> Answer:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        headers: Mapping[str, str],
+        midway: Callable[[], object] | None = None,
+    ) -> Answer:
         __tracebackhide__ = True
         # Not needed by a run of other suites; it loads ssl.
         from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -236,9 +249,20 @@ class Backend:
         try:
             connection.request(method, target, data, dict(headers))
             response = connection.getresponse()
-            answer = Answer(f"{method} {path}", response.status, response.getheaders(), response.read())
+            begun = b""
+            while midway is not None and b"response.output_item.done" not in begun and (more := response.read1()):
+                begun += more
+            if midway is not None:
+                midway()
+                midway = None
+            answer = Answer(f"{method} {path}", response.status, response.getheaders(), begun + response.read())
         except (OSError, HTTPException) as error:
             why = f" within {self._wait:g} s" if isinstance(error, TimeoutError) else f": {error_text(error)}"
+            if midway is not None:
+                why += (
+                    ". The model has finished an item, and waits before the next one. The client must get the events of the "
+                    "finished item now: send each event as soon as it is there, and do not wait for the end of the stream"
+                )
             raise SubjectFailure(f"{method} {path} got no complete answer{why}") from None
         finally:
             connection.close()

@@ -108,7 +108,8 @@ class Socket:
         last = events[-1]
         if last["type"] == "error" and type(last.get("status")) is int:
             body = json.dumps({"error": last.get("error")}).encode()
-            return Answer("response.create", last["status"], [("content-type", "application/json")], body)
+            headers = {"content-type": "application/json", **(last.get("headers") or {})}
+            return Answer("response.create", last["status"], list(headers.items()), body)
         return Answer("response.create", 200, [], b"".join(_block(event) for event in events))
 
     def event(self) -> dict[str, Any]:
