@@ -94,11 +94,11 @@ def test_the_members_of_turn_start(editor_client: EditorClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["Explain this: x = 1", TEXT, "a\u2028b\u0085c\r\nd\x1b[0m\u0000e"], ids=["plain", "unicode", "odd"]
+    "prompt", ["Explain this: x = 1", TEXT, "  a\u2028b\u0085c\r\nd\x1b[0m\u0000e\n"], ids=["plain", "unicode", "odd"]
 )
 @pytest.mark.spec("turn-input", "EDIT-13")
 def test_the_prompt_arrives_as_it_was_typed(editor_client: EditorClient, prompt: str) -> None:
-    """turn/start has one text item with the exact prompt, and the message is one line."""
+    """turn/start has one text item with the exact prompt, with all white space, and the message is one line."""
     editor = editor_client(server=conversation())
     editor.turn(prompt)
     items = editor.requests("turn/start")[0]["params"]["input"]
