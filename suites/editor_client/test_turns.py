@@ -120,7 +120,7 @@ def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("closed-world", "REAL-45")
 def test_nothing_is_sent_that_codex_does_not_know(editor_client: EditorClient) -> None:
-    """In a conversation with approvals and an interrupt, each message of the editor is valid and has only keys that Codex knows."""
+    """In a conversation with approvals and an interrupt, the editor sends valid messages with only the keys that Codex knows."""
     steps = conversation(
         asks(0), {"expect_reply": 0}, asks(1, "fileChange"), {"expect_reply": 1}, {"expect": "turn/interrupt"}, {"reply": {}}
     )
