@@ -139,6 +139,14 @@ def switched_off(editor: Editor) -> list[str]:
     return found
 
 
+def only_answer(editor: Editor) -> dict[str, Any]:
+    """Return the one reply of the editor to the server's requests; fail if there is none, or more than one."""
+    __tracebackhide__ = True
+    answers = editor.answers()
+    assert len(answers) == 1, f"The editor sent {len(answers)} replies to one request of the server: {answers}"
+    return answers[0]
+
+
 def approval_of(editor: Editor) -> dict[str, Any]:
     """Return the approval that a complete Codex requests; fail immediately if the editor has disabled approvals.
 

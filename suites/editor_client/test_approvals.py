@@ -12,7 +12,20 @@ import pytest
 from codex_replay.plugin.editor_client.fixture import EditorClient
 from suites.editor_client.exact import APPROVALS as METHODS
 from suites.editor_client.exact import DECISIONS
-from suites.editor_client.speech import Step, approval_of, asks, conversation, delta, handshake, more, settle, snake, thread, turn
+from suites.editor_client.speech import (
+    Step,
+    approval_of,
+    asks,
+    conversation,
+    delta,
+    handshake,
+    more,
+    only_answer,
+    settle,
+    snake,
+    thread,
+    turn,
+)
 
 BOTH = pytest.mark.parametrize("kind", list(METHODS))
 
@@ -54,7 +67,7 @@ def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
     editor.decide(editor.wait("approval"), choice)
     editor.end()
     settle(editor)
-    (answer,) = editor.answers()
+    answer = only_answer(editor)
     assert {key: value for key, value in answer.items() if key != "jsonrpc"} == {
         "id": 10,
         "result": {"decision": DECISIONS[choice]},

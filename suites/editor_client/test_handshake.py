@@ -79,5 +79,6 @@ def test_every_request_has_an_id_of_its_own(editor_client: EditorClient) -> None
         editor.turn(f"prompt {number}")
     ids = [message["id"] for message in editor.sent() if "method" in message and "id" in message]
     assert len(ids) >= 7
-    assert all(isinstance(each, str | int) and not isinstance(each, bool) for each in ids), ids
-    assert len({repr(each) for each in ids}) == len(ids), ids
+    wrong = [each for each in ids if not isinstance(each, str | int) or isinstance(each, bool)]
+    assert wrong == [], f"ids of the editor's requests are neither a string nor an integer: {wrong}"
+    assert len({repr(each) for each in ids}) == len(ids), f"the editor sent several requests with the same id: {ids}"

@@ -94,11 +94,11 @@ def test_the_members_of_turn_start(editor_client: EditorClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["Explain this: x = 1", TEXT, "a\u2028b\u0085c\r\nd\x1b[0m\u0000e"], ids=["plain", "unicode", "odd"]
+    "prompt", ["Explain this: x = 1", TEXT, "  a\u2028b\u0085c\r\nd\x1b[0m\u0000e\n"], ids=["plain", "unicode", "odd"]
 )
 @pytest.mark.spec("turn-input", "EDIT-13")
 def test_the_prompt_arrives_as_it_was_typed(editor_client: EditorClient, prompt: str) -> None:
-    """turn/start has one text item with the exact prompt, and the message is one line."""
+    """turn/start has one text item with the exact prompt, with all white space, and the message is one line."""
     editor = editor_client(server=conversation())
     editor.turn(prompt)
     items = editor.requests("turn/start")[0]["params"]["input"]
@@ -120,7 +120,7 @@ def test_each_prompt_is_one_turn(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("closed-world", "REAL-45")
 def test_nothing_is_sent_that_codex_does_not_know(editor_client: EditorClient) -> None:
-    """In a conversation with approvals and an interrupt, each message of the editor is valid and has only keys of the Codex version."""
+    """In a conversation with approvals and an interrupt, the editor sends valid messages with only the keys that Codex knows."""
     steps = conversation(
         asks(0), {"expect_reply": 0}, asks(1, "fileChange"), {"expect_reply": 1}, {"expect": "turn/interrupt"}, {"reply": {}}
     )

@@ -11,7 +11,18 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.editor_client.fixture import EditorClient
-from suites.editor_client.speech import IDS, Step, asks, conversation, delta, item_completed, more, notification, settle
+from suites.editor_client.speech import (
+    IDS,
+    Step,
+    asks,
+    conversation,
+    delta,
+    item_completed,
+    more,
+    notification,
+    only_answer,
+    settle,
+)
 
 
 @pytest.mark.spec("unknown-notification", "REAL-116")
@@ -52,7 +63,7 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
     turn = editor.turn()
     assert (turn.text, turn.status) == ("Still here.", "completed")
     settle(editor)
-    (answer,) = editor.answers()
+    answer = only_answer(editor)
     assert answer["id"] == number
     assert type(answer["id"]) is type(number)
     if "result" not in answer or not method.startswith("item/tool/"):

@@ -59,7 +59,7 @@ def test_where_the_code_stands(lite_client: LiteClient, body: object) -> None:
 def test_a_new_login_is_asked_for(lite_client: LiteClient, status: int) -> None:
     """After every failed refresh, the message asks for a new login and names auth.json."""
     run = refused(lite_client, status, {"error": {"code": "refresh_token_expired", "message": "No."}})
-    assert re.search(r"\b(log|sign)(ging)?[ -]?in\b|\blogin\b", run.stderr, re.IGNORECASE), run.report_on()
+    assert re.search(r"\b(log|sign)(ging)?[ -]?in\b|\blogin\b", run.stderr, re.IGNORECASE)
     assert AUTH_FILE in run.stderr
 
 

@@ -42,10 +42,11 @@ def test_model_unless_one_is_named(lite_client: LiteClient) -> None:
 
 @pytest.mark.spec("body-instructions", "LITE-32")
 def test_instructions(lite_client: LiteClient) -> None:
-    """The client sends the system text in `instructions` and not in `input`."""
-    found = body(lite_client, env={"LITE_INSTRUCTIONS": "Speak like a pirate."})
-    assert found["instructions"] == "Speak like a pirate."
-    assert "pirate" not in str(found["input"])
+    """The client sends the system text in `instructions` of each request and not in `input`, also in a follow-up."""
+    run = lite_client(script=then(call()), tools=ADD, env={"LITE_INSTRUCTIONS": "Speak like a pirate."})
+    run.text()
+    assert [request.body["instructions"] for request in run.turns] == ["Speak like a pirate."] * 2
+    assert "pirate" not in str([request.body["input"] for request in run.turns])
 
 
 @pytest.mark.spec("body-input", "LITE-33")

@@ -311,6 +311,12 @@ def prompt_on_one_line() -> None:
 
 
 @variant("turns")
+def prompt_stripped() -> None:
+    """Strips the white space around a prompt."""
+    patch(Session, "prompt", lambda old, self, text: old(self, text.strip()))
+
+
+@variant("turns")
 def prompt_in_ascii() -> None:
     """Drops what is not ASCII from a prompt."""
     patch(Session, "prompt", lambda old, self, text: old(self, text.encode("ascii", "ignore").decode()))

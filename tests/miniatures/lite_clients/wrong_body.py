@@ -165,6 +165,12 @@ def tools_once() -> None:
 
 
 @variant
+def instructions_once() -> None:
+    """Sends the system text in the first request only."""
+    in_body(lambda body: body if len(body["input"]) == 1 else {**body, "instructions": ""})
+
+
+@variant
 def own_tool() -> None:
     """Declares a tool of its own when it is given none."""
     in_body(lambda body: {**body, "tools": body["tools"] or [{"type": "web_search", "external_web_access": True}]})
