@@ -108,7 +108,6 @@ def test_the_model_gets_the_body_unchanged(backend: Backend) -> None:
 
 
 @pytest.mark.spec("headers-unchanged", "LITE-25", "LITE-26", "LITE-28", "REAL-25")
-@pytest.mark.http_only
 def test_the_model_gets_the_headers_unchanged(backend: Backend) -> None:
     """The model gets the headers that name the client, its conversation and its turn."""
     given = {
