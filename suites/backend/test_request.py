@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from codex_replay.plugin.backend.answer import Answer
 from codex_replay.plugin.backend.conversation import Backend
 from suites.backend.expected import CALL, CUSTOM_CALL, CUSTOM_OUTPUT, OUTPUT, body, completed, refused, user
 from suites.lite_protocol import CUSTOM_TOOL, FUNCTION_TOOL, WEB_SEARCH_TOOL
@@ -103,11 +104,10 @@ def test_the_model_gets_the_body_unchanged(backend: Backend) -> None:
     }
     sent = body(**given)
     backend.says("Hello.", expect={"body": {key: sent[key] for key in (*given, "include", "prompt_cache_key", "tool_choice")}})
-    completed(backend.ask(sent))
+    must_have_arrived(backend.ask(sent))
 
 
 @pytest.mark.spec("headers-unchanged", "LITE-25", "LITE-26", "LITE-28", "REAL-25")
-@pytest.mark.http_only
 def test_the_model_gets_the_headers_unchanged(backend: Backend) -> None:
     """The model gets the headers that name the client, its conversation and its turn."""
     given = {
@@ -117,7 +117,22 @@ def test_the_model_gets_the_headers_unchanged(backend: Backend) -> None:
         "x-codex-turn-state": "state-of-turn-1",
     }
     backend.says("Hello.", expect={"headers": given})
-    completed(backend.ask(body(), given))
+    must_have_arrived(backend.ask(body(), given))
+
+
+@pytest.mark.spec("turn-state", "REAL-25")
+@pytest.mark.http_only
+def test_the_client_gets_the_state_of_its_turn(backend: Backend) -> None:
+    """The client gets the response header `x-codex-turn-state`, which it must send back in the same turn."""
+    backend.says("Hello.", headers={"x-codex-turn-state": "state-of-turn-1"})
+    headers = completed(backend.ask(body())).headers
+    assert ("x-codex-turn-state", "state-of-turn-1") in [(name.lower(), value) for name, value in headers], headers
+
+
+def must_have_arrived(answer: Answer) -> None:
+    """Check that the model accepted a request; the fake backend answers 501 with the first difference if the request differs."""
+    assert answer.status != 501, f"the model got another request than the client sent: {answer.error['message']}"
+    completed(answer)
 
 
 @pytest.mark.spec("body-json", source="known behaviour of the real service", says="a body that is not JSON is 400")

@@ -113,10 +113,14 @@ class ReplayedBackend(Backend):
 
     def __init__(self, found: list[Any]) -> None:
         self._given = Given(found)
-        session: Any = SimpleNamespace(script=lambda _: None)
+        session: Any = SimpleNamespace(script=lambda _: None, release=lambda _: None)
         super().__init__("fake", "http://replayed", session, credentials(LOGIN), 1.0)
 
-    def _send(self, method: str, path: str, data: bytes | None, headers: Any) -> Answer:
+    def _send(
+        self, method: str, path: str, data: bytes | None, headers: Any, midway: Callable[[], object] | None = None
+    ) -> Answer:
+        if midway is not None:
+            midway()  # its answers were complete, and kept, before this one
         answer: Answer = self._given.next()
         self.said.append(RecordedRequest(method, path, headers, data, 0.0, 0.0, answer))
         self.answers.append(answer)

@@ -703,8 +703,11 @@ def no_turn_state() -> None:
 
 @variant
 def no_retry_after() -> None:
-    """Drops `retry-after` from its answers."""
+    """Drops `retry-after` from its answers, over a WebSocket with all other headers of an error."""
     _without_header("retry-after")
+    WebSocketExchange = server.messages.WebSocketExchange  # noqa: N806
+    old = WebSocketExchange.respond
+    WebSocketExchange.respond = lambda self, status, headers, body: old(self, status, [], body)
 
 
 @variant
