@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,8 +21,7 @@ from tests.mutants.messages import Conversations, Message, Messages, default_opa
 from tests.mutants.operators import changes, kind, other_name, text_changes
 from tests.mutants.recording import NotReplayable, Recording, answer_kind
 from tests.mutants.sites import Mutant
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.suite_run import forked_pytest
 
 
 @pytest.mark.parametrize("value", [None, True, 7, "low", [1, 2], {"a": 1}], ids=kind)
@@ -293,9 +290,7 @@ def test_a_sample_of_the_mutants_is_found(part: str, tmp_path: Path) -> None:
     modules, pattern, size = PARTS[part]
     options = [f"--mutants={each}" for each in pattern.split(", ")] + [f"--mutants-sample={size}", "--mutants-jobs=1"]
     given = [name if name.startswith("-") else f"suites/{name}" for name in modules]
-    argv = [sys.executable, "-m", "pytest", *given, "-q", "-p", "no:hypothesispytest"]
-    argv += ["-p", "tests.mutants.plugin", *options, f"--mutants-report={report}"]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = forked_pytest([*given, "-p", "tests.mutants.plugin", *options, f"--mutants-report={report}"])
     assert done.returncode == 0, done.stdout[-3000:]
     found = json.loads(report.read_text(encoding="utf-8"))
     assert found["subjects"].keys() == set(part.split())
