@@ -20,7 +20,7 @@ from tests.mutants.logged import Log, log_calls
 from tests.mutants.messages import Conversations, Message, Messages, default_opaque, message_mutants, slots
 from tests.mutants.operators import changes, kind, other_name, text_changes
 from tests.mutants.recording import NotReplayable, Recording, answer_kind
-from tests.mutants.sites import Mutant
+from tests.mutants.sites import Mutant, places
 from tests.support.suite_run import forked_pytest
 
 
@@ -42,6 +42,15 @@ def test_each_change_of_an_array_and_of_its_element() -> None:
         found.append(parent.get("a"))
     assert all(wanted in found for wanted in ([2, 1], [1], [2], [1, 2, 2], [1, 2, None], [[1, 2]], None))
     assert {"is missing", "comes twice"} < changes(1, member=False, ordered=False).keys()
+
+
+def test_the_places_of_one_path_are_found_without_the_others() -> None:
+    value = {"a": [{"b": 1}, {"b": [2, 3], "ab": 4}], "a.b": {"c": 5}, "a[]": 6, "ab": {"metadata": {"b": 7}}, "": [8]}
+    every = list(places(value))
+    assert len(every) == 15
+    for path in {at for at, _, _ in every}:
+        assert [it for it in places(value, wanted=path) if it[0] == path] == [it for it in every if it[0] == path], path
+    assert [at for at, _, _ in places(value, wanted="ab.metadata")] == ["a", "ab", "ab.metadata", ""]
 
 
 @pytest.mark.parametrize(("name", "other"), [("topP", "top_p"), ("top_p", "topP"), ("model", "Model")])
