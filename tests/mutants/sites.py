@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,16 +49,26 @@ class Mutant:
 # -- places in a value -----------------------------------------------------------------------------------------------------
 
 
-def places(value: Any, path: str = "", opaque: Collection[str] = OPAQUE) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (path, parent, key) of every member and element below a value, except below the `opaque` members."""
-    items: Iterable[tuple[Any, Any]] = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, each in list(items):
-        at = f"{path}[]" if isinstance(value, list) else f"{path}.{key}" if path else str(key)
-        yield at, value, key
-        if key not in opaque:
-            yield from places(each, at, opaque)
+def places(
+    value: Any, path: str = "", opaque: Collection[str] = OPAQUE, wanted: str | None = None
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (path, parent, key) of every member and element below a value, except below the `opaque` members.
+
+    If `wanted` is a path, yield the places with this path and those on the way to them.
+    """
+    if isinstance(value, list):
+        at = f"{path}[]"
+        if wanted is None or wanted.startswith(at):
+            for index, each in enumerate(list(value)):
+                yield at, value, index
+                yield from places(each, at, opaque, wanted)
+    elif isinstance(value, dict):
+        for key, each in list(value.items()):
+            at = f"{path}.{key}" if path else str(key)
+            if wanted is None or wanted.startswith(at):
+                yield at, value, key
+                if key not in opaque:
+                    yield from places(each, at, opaque, wanted)
 
 
 class Sites:
@@ -120,7 +130,7 @@ def fits(value: Any, wanted: str) -> bool:
 def change_in(value: Any, path: str, wanted: str, change: Change) -> bool:
     """Make the change at the last place with this path and look; return False if there is none."""
     last = None
-    for at, parent, key in places(value):
+    for at, parent, key in places(value, wanted=path):
         if at == path and fits(parent[key], wanted):
             last = (parent, key)
     if last is None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,9 +20,8 @@ from tests.mutants.logged import Log, log_calls
 from tests.mutants.messages import Conversations, Message, Messages, default_opaque, message_mutants, slots
 from tests.mutants.operators import changes, kind, other_name, text_changes
 from tests.mutants.recording import NotReplayable, Recording, answer_kind
-from tests.mutants.sites import Mutant
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.mutants.sites import Mutant, places
+from tests.support.suite_run import forked_pytest
 
 
 @pytest.mark.parametrize("value", [None, True, 7, "low", [1, 2], {"a": 1}], ids=kind)
@@ -45,6 +42,15 @@ def test_each_change_of_an_array_and_of_its_element() -> None:
         found.append(parent.get("a"))
     assert all(wanted in found for wanted in ([2, 1], [1], [2], [1, 2, 2], [1, 2, None], [[1, 2]], None))
     assert {"is missing", "comes twice"} < changes(1, member=False, ordered=False).keys()
+
+
+def test_the_places_of_one_path_are_found_without_the_others() -> None:
+    value = {"a": [{"b": 1}, {"b": [2, 3], "ab": 4}], "a.b": {"c": 5}, "a[]": 6, "ab": {"metadata": {"b": 7}}, "": [8]}
+    every = list(places(value))
+    assert len(every) == 15
+    for path in {at for at, _, _ in every}:
+        assert [it for it in places(value, wanted=path) if it[0] == path] == [it for it in every if it[0] == path], path
+    assert [at for at, _, _ in places(value, wanted="ab.metadata")] == ["a", "ab", "ab.metadata", ""]
 
 
 @pytest.mark.parametrize(("name", "other"), [("topP", "top_p"), ("top_p", "topP"), ("model", "Model")])
@@ -293,9 +299,7 @@ def test_a_sample_of_the_mutants_is_found(part: str, tmp_path: Path) -> None:
     modules, pattern, size = PARTS[part]
     options = [f"--mutants={each}" for each in pattern.split(", ")] + [f"--mutants-sample={size}", "--mutants-jobs=1"]
     given = [name if name.startswith("-") else f"suites/{name}" for name in modules]
-    argv = [sys.executable, "-m", "pytest", *given, "-q", "-p", "no:hypothesispytest"]
-    argv += ["-p", "tests.mutants.plugin", *options, f"--mutants-report={report}"]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = forked_pytest([*given, "-p", "tests.mutants.plugin", *options, f"--mutants-report={report}"])
     assert done.returncode == 0, done.stdout[-3000:]
     found = json.loads(report.read_text(encoding="utf-8"))
     assert found["subjects"].keys() == set(part.split())
