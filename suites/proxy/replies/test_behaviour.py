@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Proxy
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.no_end import SUBMISSIONS
 from suites.proxy.answers import arguments, must_have_messages, must_say, read
 from suites.proxy.expected import ENDLESS, ENDPOINTS, NOTE, WORKS, asking, native, tool
@@ -27,7 +27,7 @@ from suites.proxy.failures import (
     with_optional,
 )
 from suites.proxy.reached import model_bodies
-from suites.proxy.saying import must_be, must_be_one_of, usage_of
+from suites.proxy.saying import must_be, must_be_answered, must_be_one_of, usage_of
 
 pytestmark = pytest.mark.proxy_profile(WORKS)
 
@@ -240,7 +240,7 @@ def test_a_bare_tool_is_served(proxy: Proxy, endpoint: str, lacks: str) -> None:
     if lacks == "description" or endpoint == "chat":
         del function[lacks]  # only a function of a responses request always has `parameters`, which may be null
     done = proxy.post(endpoint, {"tools": [bare]}, ok=False)
-    must_be(f"The status of the answer to POST {done.path} with a tool without {lacks}", done.status, 200)
+    must_be_answered(done, 200, f"with a tool without {lacks}")
     must_say(done, "Hi.")
     for body in model_bodies(proxy):
         assert "getfiletree" in json.dumps(body, ensure_ascii=False).lower(), "the request to the model does not contain the tool"
@@ -266,20 +266,24 @@ def test_a_native_call_reaches_the_client(proxy: Proxy, endpoint: str, stream: b
 @pytest.mark.model(turns=[{"items": ["Mixed?"], "times": "always"}])
 @pytest.mark.spec("many-clients", "REAL-50")
 def test_many_clients_at_once(proxy: Proxy, endpoint: str) -> None:
-    """Each of eight parallel requests (or as many as the proxy supports) gets its own answer."""
+    """Each of eight parallel requests (or as many as the proxy supports) gets its own answer and its own usage."""
     clients = min(8, proxy.clients)
     turns: list[dict[str, Any]] = [
-        {"match": f"client-{n};", "items": [f"Answer {n}. " * 20], "times": "always"} for n in range(clients)
+        {"match": f"client-{n};", "items": [f"Answer {n}. " * 20], "times": "always", "usage": {"input_tokens": 100 + n}}
+        for n in range(clients)
     ]
     proxy.process(script=turns)
 
-    def one(n: int) -> str:
+    def one(n: int) -> Exchange:
         body = asking(endpoint, f"I am client-{n};")
-        return read(proxy.post(endpoint, {**body, "stream": n % 2 == 0}, script=turns)).text
+        return proxy.post(endpoint, {**body, "stream": n % 2 == 0}, script=turns)
 
     with ThreadPoolExecutor(clients) as pool:
-        for n, text in enumerate(pool.map(one, range(clients))):
-            must_be(f"The text of the answer to client {n} of {clients} at once", text, f"Answer {n}. " * 20)
+        for n, done in enumerate(pool.map(one, range(clients))):
+            must_be(f"The text of the answer to client {n} of {clients} at once", read(done).text, f"Answer {n}. " * 20)
+            if not done.is_stream:
+                name = "prompt_tokens" if endpoint == "chat" else "input_tokens"
+                must_be(f"usage.{name} of the answer to client {n} of {clients} at once", usage_of(done)[name], 100 + n)
 
 
 @BOTH

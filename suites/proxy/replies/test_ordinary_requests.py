@@ -352,7 +352,7 @@ def test_an_empty_content_in_the_history(proxy: Proxy, endpoint: str, empty: str
     try:
         done = must_be_served_with_calls(proxy, lambda: proxy.post(endpoint, body))
     except SubjectFailure:
-        must_be_answered(proxy.exchanges[-1], 200, f"with an empty {empty.replace('-', ' ')} in its history,")
+        must_be_answered(proxy.exchanges[-1], 200, f"with an empty {empty.replace('-', ' ')} in its history")
         raise
     must_say(done, "Hi.")
     must_reach(proxy, ("the arguments of the earlier call", "north-quay"), ("the last message", proxy.marker))

@@ -117,3 +117,21 @@ def test_the_health_of_a_proxy_that_serves(proxy: Proxy, path: str) -> None:
         pytest.skip(f"not verified: the proxy does not serve GET {path}")
     must_be(f"The status of the answer to GET {path} of a proxy that serves requests", done.status, 200)
     must_be(f"The proxy's messages to its app-server for GET {path}", [call["method"] for call in done.calls(*CALLS)], [])
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("sandbox-closed", "PAY-23", "PAY-28")
+def test_no_full_access_for_every_client(proxy: Proxy, endpoint: str) -> None:
+    """Without PROXY_SANDBOX_MODE, the proxy does not give the commands of the model full access to the machine."""
+    done = proxy.post(endpoint)
+    if proxy.running is None or "PROXY_SANDBOX_MODE" in proxy.running.subject.env:
+        return  # the configuration of the project has set the variable
+    for call in done.calls():
+        for name in ("sandbox", "sandboxPolicy"):
+            policy = (call.get("params") or {}).get(name)
+            kind = policy.get("type") if isinstance(policy, dict) else policy
+            if kind in ("danger-full-access", "dangerFullAccess"):
+                raise AssertionError(
+                    f"{name} of {call['method']} is {short(policy)}, although PROXY_SANDBOX_MODE is not set: by a prompt, each "
+                    "client of the proxy can change every file of this machine. Send `read-only`, unless the variable says more."
+                )

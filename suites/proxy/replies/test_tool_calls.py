@@ -17,7 +17,8 @@ from suites.proxy.answers import read
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, IN_TEXT, NOTE, WORKS, asking, each_way, native, tool
 from suites.proxy.failures import must_come_of_the_text, settle, with_optional
 from suites.proxy.found_calls import must_fit, squeezed
-from suites.proxy.saying import must_be
+from suites.proxy.reached import model_bodies, strings
+from suites.proxy.saying import must_be, short
 
 pytestmark = pytest.mark.proxy_profile(WORKS, AS_SPECIFIED)
 
@@ -213,6 +214,38 @@ def test_tool_choice_none(proxy: Proxy, endpoint: str, stream: bool, way: str) -
         raise AssertionError(
             f'The client forbade calls (`tool_choice: "none"`), but its answer has calls of {names} ({way}): the client did not '
             "expect calls and does not run them. Do not look for calls in the text, and do not pass on native calls."
+        )
+
+
+@pytest.mark.parametrize("choice", ["required", "named"])
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.model("Hi.")
+@pytest.mark.proxy_profile(WORKS)
+@pytest.mark.spec(
+    "tool-choice-reaches-model",
+    "PAY-35",
+    "HAND-26",
+    source="OpenAI API reference, Chat Completions: tool_choice; Responses: tool_choice",
+    says="`required` means the model must call one or more tools",
+)
+def test_a_tool_choice_reaches_the_model(proxy: Proxy, endpoint: str, choice: str) -> None:
+    """A tool choice changes the request to the model, or the proxy refuses it with an error that names the member."""
+    function = {"name": "saveNote"}
+    named = {"type": "function", **({"function": function} if endpoint == "chat" else function)}
+    body = {"tools": [tool(endpoint), tool(endpoint, "saveNote", NOTE)]}
+    proxy.post(endpoint, body)
+    settle(proxy)
+    plain = model_bodies(proxy)
+    wanted = {"tool_choice": named if choice == "named" else choice}
+    if not with_optional(proxy, lambda **more: proxy.post(endpoint, {**body, **more}), **wanted)[1]:
+        return
+    settle(proxy)
+    before, after = ([strings(each), each.get("tools"), each.get("tool_choice")] for each in (plain[-1], model_bodies(proxy)[-1]))
+    if before == after:
+        raise AssertionError(
+            f"tool_choice {short(wanted['tool_choice'])} does not reach the model: its request is the same as without a tool "
+            "choice, so that the model may answer with a text, for which the client does not wait. Tell the model in the "
+            "instructions which tool it must call, or refuse tool_choice with status 400."
         )
 
 

@@ -49,9 +49,9 @@ def path(endpoint: str, number: int) -> str:
     return f"{'messages' if endpoint == 'chat' else 'input'}[{number}]"
 
 
-def part(endpoint: str, text: str) -> Any:
-    """Return a text part in the form that an endpoint requires."""
-    return {"type": "text" if endpoint == "chat" else "input_text", "text": text}
+def part(endpoint: str, text: str, kind: str = "input_text") -> Any:
+    """Return a text part in the form that an endpoint requires; `kind` is its type in a responses request."""
+    return {"type": "text" if endpoint == "chat" else kind, "text": text}
 
 
 @BOTH
@@ -117,7 +117,7 @@ def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
     texts = ["The heron flew north.", "It flew to the quay.", "Two parts: this one", "and that one.", "The gate was shut."]
     messages = [
         {"role": "user", "content": texts[0]},
-        {"role": "assistant", "content": texts[1]},
+        {"role": "assistant", "content": [part(endpoint, texts[1], "output_text")]},
         {"role": "user", "content": [part(endpoint, texts[2]), part(endpoint, texts[3])]},
         {"role": "user", "content": texts[4]},
     ]

@@ -356,6 +356,9 @@ def understand(body, chat):
                 texts.append({"type": "text", "text": f"(call {call['id']}) {said}"})
     developer = ([] if chat and not KEEPS_SYSTEM else system) + ([body["instructions"]] if body.get("instructions") else [])
     declared = [] if body.get("tool_choice") == "none" else body.get("tools") or []
+    choice = body.get("tool_choice") or "auto"
+    if declared and choice != "auto":  # Codex always sends the tool choice `auto` to the model
+        developer.append(f"Tool choice: {json.dumps(choice)}.")
     tools = [tool.get("function", tool) for tool in declared if tool.get("type") == "function"]
     opening = {"model": body.get("model") or MODELS[0], "cwd": CWD, "approvalPolicy": POLICY, "sandbox": "read-only"}
     opening |= {"ephemeral": True, "experimentalRawEvents": True, "developerInstructions": "\n\n".join(developer) or None}

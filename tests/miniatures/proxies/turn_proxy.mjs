@@ -313,6 +313,9 @@ function understand(body, chat) {
   const messages = typeof given === 'string' ? [{ role: 'user', content: given }] : given
   const { input, system } = gather(messages, chat)
   const developer = [...(chat && !KEEPS_SYSTEM ? [] : system), ...(body.instructions ? [body.instructions] : [])]
+  // Codex always sends the tool choice `auto`, so the instructions name the choice.
+  const choice = body.tool_choice?.function?.name ?? body.tool_choice?.name ?? body.tool_choice
+  if (body.tools?.length && choice && !['auto', 'none'].includes(choice)) developer.push(`Tool choice: ${choice}.`)
   // Codex takes only functions; a tool of another type is left out.
   const declared = body.tool_choice === 'none' ? [] : body.tools ?? []
   const tools = declared.filter((tool) => tool.type === 'function').map((tool) => tool.function ?? tool)

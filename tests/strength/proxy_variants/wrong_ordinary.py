@@ -273,3 +273,21 @@ def every_call_has_index_zero() -> None:
                 call["index"] = 0
 
     in_values(ChatAnswer, change)
+
+
+@variant
+def usage_of_another_client() -> None:
+    """All requests share the usage that the app-server has reported last; it is read when the turn has ended."""
+    old = app.answer_chunks
+    last: list[Any] = [None]
+
+    async def chunks(*given: Any) -> AsyncIterator[Any]:
+        async for piece in old(*given):
+            if isinstance(piece, Done):
+                last[0] = piece.usage
+                await asyncio.sleep(0.3)
+                yield Done(last[0])
+            else:
+                yield piece
+
+    app.answer_chunks = chunks

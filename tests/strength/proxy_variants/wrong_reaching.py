@@ -12,7 +12,7 @@ from typing import Any
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.asking import normalise, payloads
 from codex_replay.reference.proxy.errors import ProxyError
-from tests.strength.proxy_variants.patching import after, variant
+from tests.strength.proxy_variants.patching import after, put, variant
 
 
 def in_asked(change: Callable[[Any], Any]) -> None:
@@ -287,3 +287,34 @@ def only_the_last_tool_that_works() -> None:
 @variant
 def tools_lose_what_is_not_ascii() -> None:
     in_tools(lambda tools: json.loads(json.dumps(tools, ensure_ascii=False).encode("ascii", "replace")))
+
+
+@variant
+def tool_choices_lost() -> None:
+    after(payloads, "native_choice", lambda *_: [])
+
+
+@variant
+def required_calls_are_optional() -> None:
+    in_bodies(lambda body: body | {"tool_choice": "auto"} if body.get("tool_choice") == "required" else body)
+
+
+@variant
+def named_calls_are_optional() -> None:
+    in_bodies(lambda body: body | {"tool_choice": "auto"} if isinstance(body.get("tool_choice"), dict) else body)
+
+
+@variant
+def assistants_in_parts_lost() -> None:
+    own = ("assistant", list)
+    in_messages(lambda each: each | {"content": ""} if (each.get("role"), type(each.get("content"))) == own else each)
+
+
+@variant
+def full_access_for_every_client() -> None:
+    put("thread/start", sandbox="danger-full-access")
+
+
+@variant
+def full_access_in_the_turn() -> None:
+    put("turn/start", sandboxPolicy={"type": "dangerFullAccess"})
