@@ -123,9 +123,11 @@ def test_the_health_of_a_proxy_that_serves(proxy: Proxy, path: str) -> None:
 @pytest.mark.spec("sandbox-closed", "PAY-23", "PAY-28")
 def test_no_full_access_for_every_client(proxy: Proxy, endpoint: str) -> None:
     """Without PROXY_SANDBOX_MODE, the proxy does not give the commands of the model full access to the machine."""
+    if proxy.attached:
+        pytest.skip("not verified: the calls of a proxy that is given as a URL cannot be seen; give a command")
+    if "PROXY_SANDBOX_MODE" in proxy.process().subject.env:
+        pytest.skip("not verified: the settings of the project give the proxy PROXY_SANDBOX_MODE")
     done = proxy.post(endpoint)
-    if proxy.running is None or "PROXY_SANDBOX_MODE" in proxy.running.subject.env:
-        return  # the configuration of the project has set the variable
     for call in done.calls():
         for name in ("sandbox", "sandboxPolicy"):
             policy = (call.get("params") or {}).get(name)
