@@ -35,8 +35,8 @@ ASKED = ("said", {"id": 0, "method": "item/commandExecution/requestApproval"})
         ),
         (
             [START, STARTED, ASKED, ("got", {"id": "0", "result": {}})],
-            "The editor has not answered the server's request item/commandExecution/requestApproval 0; "
-            'the id of its reply is "0"',
+            "The editor has not answered the server's request item/commandExecution/requestApproval (id 0; "
+            'the id of its reply is "0")',
         ),
         (
             [START, STARTED, ASKED, ("got", {"id": 0, "result": {}})],

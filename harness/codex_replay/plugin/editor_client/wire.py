@@ -110,7 +110,7 @@ class Wire:
         replied = [json.dumps(each.get("id")) for each in sent if "method" not in each]
         for number, method in asked.items():
             if number not in replied:
-                other = next((f" {number}; the id of its reply is {each}" for each in replied if each not in asked), "")
+                other = next((f" (id {number}; the id of its reply is {each})" for each in replied if each not in asked), "")
                 return f"The editor has not answered the server's request {method}{other}"
         methods = {json.dumps(each.get("id")): each.get("method") for each in sent if "method" in each and "id" in each}
         if refused:
