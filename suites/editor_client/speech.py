@@ -140,7 +140,7 @@ def switched_off(editor: Editor) -> list[str]:
 
 
 def only_answer(editor: Editor) -> dict[str, Any]:
-    """Return the one reply of the editor to the server's requests; fail if there is none, or more than one."""
+    """Return the editor's only reply to a request of the server; fail if the number of replies is not 1."""
     __tracebackhide__ = True
     answers = editor.answers()
     assert len(answers) == 1, f"The editor sent {len(answers)} replies to one request of the server: {answers}"
