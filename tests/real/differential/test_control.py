@@ -148,7 +148,7 @@ def play(client: Client, case: str, work: str) -> list[Frame]:
         elif what == "ended":
             client.notification("turn/completed", threadId=thread)
         elif what == "interrupt":
-            wait_for(client, [client.post("turn/interrupt", {"threadId": thread, "turnId": "0"}) for _ in range(more[0])])
+            wait_for(client, interrupt(client, thread, more[0]))
         elif what == "reply":
             client.send({"id": request["id"], **more[0]})
         elif not more:
@@ -158,6 +158,14 @@ def play(client: Client, case: str, work: str) -> list[Frame]:
         time.sleep(PAUSE)
     rest(client)
     return client.timeline[begin:]
+
+
+def interrupt(client: Client, thread: str, often: int) -> list[str]:
+    """Send the interrupts in one write: a server that reads them apart may end the turn between two. Return their ids."""
+    ids = [f"interrupt {len(client.timeline)} {n}" for n in range(often)]
+    params = {"threadId": thread, "turnId": "0"}
+    client.send(b"".join(dumps({"id": name, "method": "turn/interrupt", "params": params}) + b"\n" for name in ids))
+    return ids
 
 
 def wait_for(client: Client, ids: list[Any]) -> None:
