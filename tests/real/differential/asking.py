@@ -1,7 +1,8 @@
 """What the model is asked, compared: the requests that the real server sent, and those of the fake's ledger.
 
 Not compared is what the fake leaves out on purpose (docs/fake-codex.md): the instructions of the binary itself, its permission
-texts, the user's instructions, and the schemas of its tools. Times and ids are masked.
+texts, the user's instructions, and the schemas of its tools. Times and ids are masked. Left out is also a request that the real
+server sends on a busy machine only: with the output of a call that an interrupt ended, before the turn ends.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ _LOST = re.compile(
     r"dynamic tool call was cancelled before receiving a response|(exec command|patch) rejected by user|"
     r"Wall time: 0 seconds\\naborted by user|aborted by user after 0s"
 )
+_ABORTED = re.compile(r"^aborted by user after |\naborted by user$")
 _PLACE = re.compile(r"<cwd>(.*?)</cwd>")
 _OWN = ("<permissions instructions>", "# AGENTS.md instructions", "<collaboration_mode>")
 
@@ -39,7 +41,7 @@ def _by_thread(entries: list[dict[str, Any]]) -> list[list[Any]]:
     threads: dict[Any, list[Any]] = {}
     for entry in entries:
         body = entry.get("body")
-        if isinstance(body, dict) and "input" in body:
+        if isinstance(body, dict) and "input" in body and not _is_late(body["input"]):
             threads.setdefault(body.get("prompt_cache_key"), []).append(normal(body))
     # Threads that run at once have no order: each is known by its first prompt.
     return sorted(threads.values(), key=lambda bodies: json.dumps(bodies[0]["input"]))
@@ -61,6 +63,12 @@ def normal(body: dict[str, Any]) -> dict[str, Any]:
     text = _ID.sub(lambda found: ids.setdefault(found[0], f"id {len(ids)}"), text)
     masked: dict[str, Any] = json.loads(_LOST.sub("rejected or aborted", _TIME.sub("0", text)))
     return masked
+
+
+def _is_late(items: list[Any]) -> bool:
+    """Return True for a request of a turn that an interrupt has ended: a later turn adds the words of the user to the output."""
+    output = items[-1].get("output") if items else None
+    return isinstance(output, str) and bool(_ABORTED.search(output))
 
 
 def _is_own(item: Any) -> bool:

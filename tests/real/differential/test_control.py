@@ -55,11 +55,14 @@ PATCHED = [{"items": [{"type": "custom_tool_call", "name": "apply_patch", "call_
 #: name -> script, settings, deeds: ("turn", text), ("output",), ("interrupt", how often), ("reply", message), ("ended",), and
 #: requests as (method, params). After each deed the client waits until the server has come to rest.
 CASES: dict[str, tuple[Any, dict[str, Any], list[tuple[Any, ...]]]] = {
-    "three interrupts": (LONG, FREE, [("turn", "Go."), ("output",), ("interrupt", 3), ("turn", "Next.")]),
+    "three interrupts": (LONG, FREE, [("turn", "Go."), ("output",), ("interrupt", 3), ("ended",), ("turn", "Next."), ("ended",)]),
     "interrupts before and after": (
         LONG,
         FREE,
-        [("interrupt", 1), ("turn", "Go."), ("output",), ("interrupt", 2), ("interrupt", 1), ("turn", "Next.")],
+        [
+            ("interrupt", 1), ("turn", "Go."), ("output",), ("interrupt", 2), ("ended",), ("interrupt", 1), ("turn", "Next."),
+            ("ended",),
+        ],
     ),
     "a review replaces": (
         LONG,
@@ -72,7 +75,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], list[tuple[Any, ...]]]] = {
     "an archive ends": (LONG, FREE, [("turn", "Go."), ("output",), ("thread/archive", {})]),
     "steered": (SHORT, FREE, [("turn", "Go."), ("output",), ("turn", "More."), ("ended",)]),
     "steered and interrupted": (
-        LONG, FREE, [("turn", "Go."), ("output",), ("turn", "More."), ("interrupt", 1), ("turn", "Next.")],
+        LONG, FREE, [("turn", "Go."), ("output",), ("turn", "More."), ("interrupt", 1), ("ended",), ("turn", "Next.")],
     ),
     "resumed": (SHORT, FREE, [("turn", "Go."), ("output",), ("thread/resume", FREE), ("turn", "Next."), ("ended",), ("ended",)]),
     "resumed and awaited": (
@@ -94,7 +97,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], list[tuple[Any, ...]]]] = {
         ASKING,
         [
             ("turn", "Go."), (EXEC,), ("interrupt", 1), ("thread/resume", ASKING), ("reply", {"result": {"decision": "cancel"}}),
-            ("turn", "Next."),
+            ("turn", "Next."), ("ended",),
         ],
     ),
     "an error and an interrupt": (ONE, ASKING, [("turn", "Go."), (EXEC,), ("reply", ERROR), ("interrupt", 1), ("turn", "Next.")]),
@@ -102,15 +105,18 @@ CASES: dict[str, tuple[Any, dict[str, Any], list[tuple[Any, ...]]]] = {
         TWO,
         ASKING,
         [
-            ("turn", "Go."), (EXEC,), ("interrupt", 1), ("turn", "Next.", FREE["approvalPolicy"]), ("output",),
-            ("reply", {"result": {"decision": "cancel"}}), ("turn", "Last.", FREE["approvalPolicy"]),
+            ("turn", "Go."), (EXEC,), ("interrupt", 1), ("ended",), ("turn", "Next.", FREE["approvalPolicy"]), ("output",),
+            ("reply", {"result": {"decision": "cancel"}}), ("ended",), ("turn", "Last.", FREE["approvalPolicy"]), ("ended",),
         ],
     ),
     **{
         f"a late reply, {kind} {n}": (
             script,
             settings,
-            [("turn", "Go."), (asked,), ("interrupt", 1), ("reply", reply), ("turn", "Next."), ("turn", "Last.")],
+            [
+                ("turn", "Go."), (asked,), ("interrupt", 1), ("ended",), ("reply", reply), ("turn", "Next."), ("ended",),
+                ("turn", "Last."), ("ended",),
+            ],
         )
         for kind, asked, script, settings in (
             ("command", EXEC, ONE, ASKING), ("patch", PATCH, PATCHED, ASKING), ("tool", CALL, WEATHER, {"dynamicTools": [TOOL]}),
@@ -224,3 +230,19 @@ def test_a_command_that_takes_no_time_is_found(backend: BackendProcess, tmp_path
         return json.loads(json.dumps(script).replace('"duration_ms": 1200', '"duration_ms": 0'))
 
     assert compared("steered", backend, tmp_path, hasty) != []
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ("Wall time: 0.5 seconds\naborted by user", []),
+        ("aborted by user after 0.1s", []),
+        ("exec command rejected by user", ["thread 0: the real server asked 2 times, the fake 1 times"]),
+        ("begun", ["thread 0: the real server asked 2 times, the fake 1 times"]),
+    ],
+)
+def test_a_request_after_an_interrupt_does_not_count(output: str, found: list[str]) -> None:
+    prompt = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]}
+    asked = [{"body": {"input": [prompt]}}]
+    late = {"body": {"input": [prompt, {"type": "function_call_output", "call_id": "c1", "output": output}]}}
+    assert asking.differences([*asked, late], asked) == found
