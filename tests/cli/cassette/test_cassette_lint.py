@@ -104,6 +104,17 @@ def test_the_lint_samples_are_sound_without_their_fault(tmp_path: Path) -> None:
     assert run("lint", path).exit_code == 0
 
 
+@pytest.mark.parametrize("raw", [b"Hello.\n", b"\n", b"\xff\n"])
+def test_lint_quotes_a_line_that_is_not_json(tmp_path: Path, raw: bytes) -> None:
+    """The output of `codex exec`, for example."""
+    path = tmp_path / "c.ndjson"
+    path.write_bytes(OF_0_92 + encode_frame(Frame(1, 0.0, "rpc", "server", "msg", raw)) + encode_footer(Footer(1)))
+    result = run("lint", path)
+    assert result.exit_code == 1
+    assert f"valid: a line of the server is not JSON: {raw!r}; an app-server writes only" in result.output
+    assert result.output.count("valid") == 1
+
+
 PAYLOADS = {"request": REQUEST, "response": UPGRADED.replace(b"101", b"200"), "close": CLOSE}
 PAYLOADS["chunk"] = encode_frame(Frame(1, 0.0, "http", "server", "chunk", b"", {"text": "x"}, 1))
 
