@@ -287,6 +287,13 @@ def test_before_initialize_nothing_else_is_taken(tmp_path: Path) -> None:
     assert hello == HELLO
 
 
+@pytest.mark.parametrize("raw", [b"not json\n", b"\n", b"[1,2]\n", b'["a","initialize"]\n', b'"s"\n', b"{}\n", b"5\n", b"null\n"])
+def test_a_recorded_line_that_is_not_a_message_matches_the_same_line(tmp_path: Path, raw: bytes) -> None:
+    cassette = write(tmp_path / "a.ndjson", ("client", raw), ("client", INITIALIZE), ("server", HELLO))
+    done = run(raw + line(INITIALIZE), cassette=cassette, FAKE_CODEX_MATCH="exact")
+    assert (done.returncode, done.stderr, done.stdout) == (0, b"", line(HELLO))
+
+
 def test_invalid_utf8_ends_the_server_with_status_zero_and_the_last_line_needs_no_newline(tmp_path: Path) -> None:
     cassette = write(tmp_path / "a.ndjson", ("client", INITIALIZE), ("server", HELLO))
     assert run([line(INITIALIZE), b"\xff\xfe\n", line(INITIALIZE)], cassette=cassette).stdout == line(HELLO)

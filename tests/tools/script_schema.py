@@ -10,14 +10,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_fakes.model.faults import NAMES, PARAMETERS, parameters
-from codex_replay.protocol.script.keys import HANDSHAKES, ITEM_KEYS, SCRIPT_KEYS, TURN_KEYS, USAGE_KEYS, WEBSOCKET_KEYS
+from codex_replay.protocol.script.keys import (
+    ACTION_KEYS,
+    CHANGE_KEYS,
+    DAY,
+    DENIED_KEYS,
+    HANDSHAKES,
+    ITEM_KEYS,
+    MOST,
+    RESULT_KEYS,
+    SCRIPT_KEYS,
+    TURN_KEYS,
+    USAGE_KEYS,
+    WEBSOCKET_KEYS,
+)
 
 TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 STRING: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number", "minimum": 0}
 COUNT: dict[str, Any] = {"type": "integer", "minimum": 1}
 OBJECT: dict[str, Any] = {"type": "object"}
-_PARAMETER = {str: STRING, int: {"type": "integer", "minimum": 0}, (int, float): NUMBER}
 #: The keys of `match` and `expect`.
 REQUEST: dict[str, Any] = {
     "type": "object",
@@ -52,15 +64,11 @@ def _faults() -> dict[str, Any]:
             "type": "object",
             "additionalProperties": False,
             "required": ["name"],
-            "properties": {"name": {"enum": names}, **{key: _parameter(key) for key in keys}},
+            "properties": {"name": {"enum": names}, **{key: KINDS[PARAMETERS[key]] for key in keys}},
         }
         for keys, names in groups.items()
     ]
     return {"anyOf": [{"enum": list(NAMES)}, *objects]}
-
-
-def _parameter(key: str) -> dict[str, Any]:
-    return _PARAMETER.get(PARAMETERS[key], {"type": ["string", "number"]})
 
 
 #: What stands in the tables of the keys -> its schema.
@@ -92,7 +100,14 @@ KINDS: dict[str, Any] = {
     "count": {"type": "integer", "minimum": 0},
     "size": COUNT,
     "write": {"anyOf": [{"enum": ["event", "whole"]}, COUNT]},
-    "duration": NUMBER,
+    "duration": {**NUMBER, "maximum": DAY},
+    "whole duration": {"type": "integer", "minimum": 0, "maximum": DAY},
+    "exit code": {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1},
+    "string or null": {"type": ["string", "null"]},
+    "strings or null": {"anyOf": [TEXTS, {"type": "null"}]},
+    "bytes": {"type": "integer", "minimum": 0, "maximum": MOST},
+    "retry": {"anyOf": [STRING, NUMBER]},
+    "result": {"$ref": "#/$defs/result"},
     "fault": {"$ref": "#/$defs/fault"},
     "websocket": {"anyOf": [{"enum": ["off", "on", "only"]}, OBJECT]},
     "handshakes": {"anyOf": [{"enum": list(HANDSHAKES)}, {"type": "array", "items": {"enum": list(HANDSHAKES)}}]},
@@ -106,6 +121,10 @@ def _object(table: Mapping[str, tuple[Any, bool]], **fixed: Any) -> dict[str, An
     return {**found, "required": required} if required else found
 
 
+KINDS["actions"] = {"type": "array", "items": _object(ACTION_KEYS)}
+_CHANGES = [_object(table, type={"const": kind}) for kind, table in CHANGE_KEYS.items()]
+KINDS["changes"] = {"type": "object", "additionalProperties": {"anyOf": _CHANGES}}
+KINDS["denied"] = _object(DENIED_KEYS)
 KINDS["usage"] = {"anyOf": [{"type": "null"}, _object(USAGE_KEYS)]}
 
 
@@ -132,6 +151,7 @@ def schema() -> dict[str, Any]:
             "turns": {"type": "array", "items": {"anyOf": [STRING, turn]}},
             "item": {"anyOf": [STRING, *kinds]},
             "fault": _faults(),
+            "result": _object(RESULT_KEYS),
         },
     }
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from codex_replay.core.value import Value
 from codex_replay.protocol.responses.steps import FAILURES, Raw, Send, Step, Wait, event_bytes
-from codex_replay.protocol.script.hints import near
+from codex_replay.protocol.script.hints import named, near, rewritten
+from codex_replay.protocol.script.keys import CHECKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,14 +45,14 @@ class Message(Value):
 
 Act = Step | Cut | Reset | Idle | Message
 
-#: Parameters that a fault may be given, and what each must be.
-PARAMETERS: dict[str, type | tuple[type, ...]] = {
-    "seed": int,
-    "after": int,
-    "bytes": int,
-    "ms": (int, float),
-    "message": str,
-    "retry_after": (str, int, float),
+#: Parameters that a fault may be given, and what each must be: a name of `CHECKS`.
+PARAMETERS = {
+    "seed": "count",
+    "after": "count",
+    "bytes": "bytes",
+    "ms": "duration",
+    "message": "string",
+    "retry_after": "retry",
 }
 #: status -> (code, message) of the answers that are errors at once.
 STATUSES = {
@@ -98,8 +99,9 @@ def fault_error(fault: Parameters | None, where: str) -> str | None:
             return f'{where}.fault: "{key}" is not a parameter of the fault "{name}"{near(key, known)}. ' + (
                 f"The parameters of the fault are {', '.join(known)}." if known else "The fault has no parameters."
             )
-        if not isinstance(value, PARAMETERS[key]) or isinstance(value, bool) or (isinstance(value, int | float) and value < 0):
-            return f"{where}.fault.{key} is {value!r}: it has the wrong type, or is negative."
+        meaning, test = CHECKS[PARAMETERS[key]]
+        if not test(value):
+            return f"{where}.fault.{key} must be {meaning}, not {named(value)}.{rewritten(value, test)}"
     return None
 
 

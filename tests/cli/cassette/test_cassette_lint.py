@@ -104,6 +104,40 @@ def test_the_lint_samples_are_sound_without_their_fault(tmp_path: Path) -> None:
     assert run("lint", path).exit_code == 0
 
 
+@pytest.mark.parametrize("raw", [b"Hello.\n", b"\n", b"\xff\n"])
+def test_lint_quotes_a_line_that_is_not_json(tmp_path: Path, raw: bytes) -> None:
+    """The output of `codex exec`, for example."""
+    path = tmp_path / "c.ndjson"
+    path.write_bytes(OF_0_92 + encode_frame(Frame(1, 0.0, "rpc", "server", "msg", raw)) + encode_footer(Footer(1)))
+    result = run("lint", path)
+    assert result.exit_code == 1
+    assert f"valid: a line of the server is not JSON: {raw!r}; an app-server writes only" in result.output
+    assert result.output.count("valid") == 1
+
+
+PAYLOADS = {"request": REQUEST, "response": UPGRADED.replace(b"101", b"200"), "close": CLOSE}
+PAYLOADS["chunk"] = encode_frame(Frame(1, 0.0, "http", "server", "chunk", b"", {"text": "x"}, 1))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "error"),
+    [
+        ("request request response close response close", ""),
+        ("request response chunk request chunk close response close", ""),
+        ("request response close response close", "connection 1: 'response' needs an open request"),
+        ("request request response chunk response", "connection 1: 'response' cannot follow 'chunk'"),
+        ("request chunk close", "connection 1: 'chunk' needs an open response"),
+    ],
+)
+def test_requests_may_be_pipelined(tmp_path: Path, kinds: str, error: str) -> None:
+    lines = [PAYLOADS[kind] for kind in kinds.split()]
+    frames = [b'{"n":%d,' % n + line.partition(b",")[2] for n, line in enumerate(lines, 1)]
+    path = tmp_path / "c.ndjson"
+    path.write_bytes(HEADER + b"".join(frames) + encode_footer(Footer(len(frames))))
+    result = run("lint", path)
+    assert (result.exit_code, error in result.output) == (int(bool(error)), True), result.output
+
+
 def test_lint_tells_a_missing_reply_only_as_a_note(tmp_path: Path) -> None:
     path = write(tmp_path / "c.ndjson", b'{"id":1,"method":"turn/interrupt"}\n')
     assert "no reply" not in run("lint", path).output

@@ -78,6 +78,9 @@ def test_what_is_no_part_is_a_sentence(words: list[str]) -> None:
 def test_the_parts_of_a_request() -> None:
     payload = asked({"a": {"b": 1, "c": 2}, "d": 3}, path="/x?y=1", headers=(("Host", "h"), ("X-A", "1"), ("x-b", "2")))
     assert MatchOn(["method", "path"]).view(payload) == {"method": "POST", "target": "/x?y=1"}
+    whole = {**payload, "path": "http://host:1/x?y=a://b"}
+    assert MatchOn(["path"]).view(whole) == {"target": "/x?y=a://b"}
+    assert MatchOn(["path"]).view({**payload, "path": "/x?y=a://b"}) == {"target": "/x?y=a://b"}
     assert MatchOn(["body", "-body.a.b", "-body.nothing.x"]).view(payload) == {"body": {"a": {"c": 2}, "d": 3}}
     assert MatchOn(["body.a", "body.a.b", "body.x"]).view(payload) == {"body.a": {"b": 1, "c": 2}, "body.a.b": 1, "body.x": None}
     assert MatchOn(["headers"]).view(payload) == {"headers.x-a": "1", "headers.x-b": "2"}

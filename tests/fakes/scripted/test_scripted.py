@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codex_fakes.scripted.state.model import Model
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.wire.json_text import dumps
 from codex_replay.plugin.base.checking import judge, make_checkers
@@ -19,6 +22,7 @@ from codex_replay.protocol.refusals import load_methods
 from codex_replay.shell.codex.home import HermeticHome
 from codex_replay.shell.rpc.client import Client, SubjectFailure
 from tests.fakes.scripted.conversing import Conversation, initialize
+from tests.fakes.scripted.in_process import InProcess
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -342,19 +346,40 @@ def test_every_method_is_answered_in_a_valid_form(method: str, start: Callable[.
     assert fake.client.close() == 0
 
 
-def test_a_timed_action_that_fails_does_not_end_the_server(start: Callable[..., Started]) -> None:
-    """The end of a command has a text that is no text: one sentence, the status 1 at the end, and answers until then."""
-    result = {"duration_ms": 20, "later": 5}
-    call = {"type": "function_call", "name": "exec_command", "call_id": "c", "arguments": {"cmd": "x", "yield_time_ms": 250}}
-    fake = start([{"items": [{**call, "result": result}]}, "Done."], FAKE_CODEX_VERSION="0.169.0")
-    fake.turn(fake.thread(approvalPolicy="never", sandbox="danger-full-access"))
-    assert fake.client.request("thread/loaded/list", {})["data"] != []
-    assert fake.client.close() == 1
-    said = "\n".join(fake.client.process.stderr_tail(60))
-    assert ("fake-codex: a timed action stops, because fake-codex failed: TypeError" in said, "Traceback" in said) == (
-        True,
-        False,
-    )
+def test_a_timed_action_that_fails_does_not_end_the_server(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A defect of the fake: one sentence, and answers after it."""
+    server = InProcess(None, tmp_path, str(tmp_path))
+    server.session.after(0, lambda: print(1 + "1"))  # type: ignore[operator]
+    server.session.advance()
+    server.send({"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "a", "version": "1"}}})
+    said = capfd.readouterr().err
+    assert said.startswith("fake-codex: a timed action stops, because fake-codex failed: TypeError"), said
+    assert server.timeline[-1].value["id"] == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [
+        ('["ok", "\\ud83d."]', "turns[1] has half of a surrogate pair"),
+        ('[{"items": [{"type": "text", "text": "a\\uDE00"}]}]', "turns[0].items[0].text has half of a surrogate pair"),
+        ('{"turns": [], "git": {"\\ud83d": 1}}', "a key of git has half of a surrogate pair"),
+        ('["\\ud83d\\ude00", "\\\\ud83d"]', None),
+        (
+            '[{"fault": {"name": "huge_event", "bytes": 1e15}}]',
+            "turns[0].fault.bytes must be a number of bytes, from 0 to 268435456",
+        ),
+        ('[{"fault": {"name": "cut", "after": -1}}]', "turns[0].fault.after must be a whole number, 0 or more, not -1."),
+        (
+            '[{"fault": {"name": "http_429", "retry_after": []}}]',
+            "turns[0].fault.retry_after must be a string, or a number of seconds",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_is_refused(tmp_path: Path, script: str, sentence: str | None) -> None:
+    path = tmp_path / "script.json"
+    path.write_text(script)
+    with pytest.raises(ValueError, match=re.escape(sentence)) if sentence else nullcontext():
+        Model(str(path)).load()
 
 
 def test_a_script_answers_for_the_machine(start: Callable[..., Started]) -> None:

@@ -76,7 +76,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "expectation of a wrong type": ([{"match": {"body": []}}], 'turns[0].match: "body" must be an object.'),
     "headers": ([{"headers": {"a": 1}}], "turns[0].headers must be an object of strings"),
-    "negative delay": ([{"delay_ms": -1}], "turns[0].delay_ms must be a number of milliseconds, 0 or more, not -1."),
+    "negative delay": ([{"delay_ms": -1}], "turns[0].delay_ms must be a number of milliseconds, from 0 to 86400000, not -1."),
     "usage": ([{"usage": {"input_tokens": "x"}}], "turns[0].usage.input_tokens must be a whole number, 0 or more, not 'x'."),
     "usage of another type": ([{"usage": 5}], "turns[0].usage must be null, or an object of whole numbers, not 5."),
     "models": ({"models": [1]}, "models[0] must be an object, not 1."),
@@ -133,6 +133,60 @@ BAD: dict[str, tuple[Any, str]] = {
     "two patterns": (
         [{"match": {"tool_pattern": "a", "pattern": "b"}, "items": ["a"]}],
         'turns[0].match: "pattern" and "tool_pattern" cannot be used together, because both name the groups of the items.',
+    ),
+    **{
+        f"result {name}": (
+            [{"items": [{"type": "function_call", "name": "f", "result": result}]}],
+            f"turns[0].items[0].result{told}",
+        )
+        for name, result, told in [
+            (
+                "duration",
+                {"duration_ms": "long"},
+                ".duration_ms must be a whole number of milliseconds, from 0 to 86400000, not 'long'.",
+            ),
+            ("part of a millisecond", {"duration_ms": 0.5}, ".duration_ms must be a whole number of milliseconds"),
+            (
+                "endless",
+                {"duration_ms": 10**12},
+                ".duration_ms must be a whole number of milliseconds, from 0 to 86400000, not 1",
+            ),
+            ("exit code", {"exit_code": None}, ".exit_code must be a whole number of at most 32 bits, not null."),
+            ("large exit code", {"exit_code": 2**31}, ".exit_code must be a whole number of at most 32 bits, not 2147483648."),
+            ("stdout", {"stdout": 5}, ".stdout must be a string, not 5. Write it in quotes."),
+            ("aggregated", {"aggregated": None}, ".aggregated must be a string, not null."),
+            ("hang", {"hang": "no"}, ".hang must be true or false, not 'no'."),
+            ("amendment", {"amendment": "ls"}, ".amendment must be a list of strings, or null, not 'ls'."),
+            ("misspelt", {"exitcode": 1}, ': "exitcode" is not a key of the result of a call (did you mean "exit_code"?)'),
+            ("actions", {"actions": {}}, ".actions must be a list of objects, not an object. Put it into a list."),
+            ("an action", {"actions": ["ls"]}, ".actions[0] must be an object, not 'ls'."),
+            ("an empty action", {"actions": [{}]}, '.actions[0]: an action needs "type".'),
+            ("a kind of action", {"actions": [{"type": "run", "cmd": "x"}]}, ".actions[0].type must be one of read, list_files"),
+            ("denied", {"denied": True}, ".denied must be an object, not true."),
+            ("within denied", {"denied": {"stderr": 1}}, ".denied.stderr must be a string, not 1."),
+            ("denied twice", {"denied": {"denied": {}}}, '.denied: "denied" is not a key of the output in the sandbox'),
+            ("changes", {"changes": []}, ".changes must be an object of file paths, not a list."),
+            (
+                "a change",
+                {"changes": {"a.b": 1}},
+                '.changes["a.b"] must be an object whose "type" is one of add, delete, update, not 1.',
+            ),
+            (
+                "a kind of change",
+                {"changes": {"a": {"type": "move"}}},
+                '.changes["a"] must be an object whose "type" is one of add,',
+            ),
+            ("no content", {"changes": {"a": {"type": "add"}}}, '.changes["a"]: a change of the type add needs "content".'),
+            (
+                "move",
+                {"changes": {"a": {"type": "update", "unified_diff": "", "move_path": 1}}},
+                '.changes["a"].move_path must be',
+            ),
+        ]
+    },
+    "endless wait": (
+        [{"items": [{"type": "wait", "ms": 1e300}]}],
+        "turns[0].items[0].ms must be a number of milliseconds, from 0 to",
     ),
 }
 

@@ -111,6 +111,7 @@ class Model:
         if self._loaded or self._path is None:
             return
         from codex_replay.protocol.script.choose import Choice
+        from codex_replay.protocol.script.hints import lone_surrogate
         from codex_replay.protocol.script.script import parse
 
         if self._text is None:
@@ -118,7 +119,10 @@ class Model:
 
             self._text = read_script(self._path)
         try:
-            self._script = parse(loads(self._text))
+            value = loads(self._text)
+            self._script = parse(value)
+            if b"\\ud" in self._text.lower() and (where := lone_surrogate(value, "turns" * isinstance(value, list))):
+                raise ValueError(f"{where} has half of a surrogate pair, which is not valid in UTF-8. Write the whole character.")
             self._check_faults(self._script)
             if self._script.otherwise == "ask":
                 raise ValueError('"otherwise" is "ask", which only the fake backend supports. Use "miss" or "default"')

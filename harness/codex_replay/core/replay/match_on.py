@@ -52,7 +52,7 @@ class MatchOn:
             if head == "method":
                 view["method"] = payload["method"]
             elif head == "path":
-                view["target"] = payload["path"]  # under `path` it would be masked as a directory of the machine
+                view["target"] = _origin_form(payload["path"])  # under `path` it would be masked as a directory of the machine
             elif head == "headers":
                 _put_headers(view, payload["headers"], rest)
             elif not dot:
@@ -62,6 +62,12 @@ class MatchOn:
         for word in self._out:
             view = _without(view, word)
         return view
+
+
+def _origin_form(target: str) -> str:
+    """Return the path and query of a request target, which a client of a proxy writes as a whole URL (`http://host/path`)."""
+    scheme, found, rest = target.partition("://")
+    return "/" + rest.partition("/")[2] if found and scheme.isalpha() else target
 
 
 def _put_headers(view: dict[str, Any], headers: list[list[str]], name: str) -> None:

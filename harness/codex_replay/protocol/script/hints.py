@@ -81,3 +81,18 @@ def _unquoted(text: str) -> list[Any]:
             return [float(text)]
         except ValueError:
             return []
+
+
+def lone_surrogate(value: Any, where: str = "") -> str | None:
+    """Return the place of a text or a key in a JSON value that UTF-8 cannot encode; return None if there is none."""
+    if isinstance(value, str):
+        return None if all(not "\ud800" <= char <= "\udfff" for char in value) else where or "the script"
+    if isinstance(value, list):
+        inner = ((f"{where}[{i}]", one) for i, one in enumerate(value))
+    elif isinstance(value, dict):
+        if any(lone_surrogate(key) for key in value):
+            return f"a key of {where or 'the script'}"
+        inner = ((f"{where}.{key}" if where else key, one) for key, one in value.items())
+    else:
+        return None
+    return next((found for place, one in inner if (found := lone_surrogate(one, place))), None)

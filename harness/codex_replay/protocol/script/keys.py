@@ -5,11 +5,12 @@ The tables here define the whole format of scripts (docs/scripts.md).
 
 from __future__ import annotations
 
+from codex_replay.core.wire.json_text import compact
 from codex_replay.protocol.script.hints import listed, named, near, ours, rewritten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     #: key -> (what it must be, whether it must be there). The first is a name of CHECKS, or a tuple of the allowed words.
@@ -42,6 +43,29 @@ TURN_KEYS = {
 USAGE_KEYS = _keys(
     input_tokens="count", cached_tokens="count", output_tokens="count", reasoning_tokens="count", total_tokens="count"
 )
+#: The result of a call, which only fake-codex needs: it runs no tools (docs/fake-codex.md, "The script").
+_OUTPUT = _keys(
+    stdout="string", output="string", stderr="string", aggregated="string", exit_code="exit code", duration_ms="whole duration"
+)
+RESULT_KEYS = {
+    **_OUTPUT,
+    **_keys(actions="actions", approval="boolean", reason="string or null", amendment="strings or null", error="string"),
+    **_keys(denied="denied", hang="boolean", timed_out="boolean", later="string", success="boolean", changes="changes"),
+}
+DENIED_KEYS = {**_OUTPUT, **_keys(timed_out="boolean", final="boolean")}
+ACTION_KEYS = _keys(
+    "type cmd",
+    type=("read", "list_files", "search", "unknown"),
+    cmd="string",
+    name="string",
+    path="string or null",
+    query="string or null",
+)
+CHANGE_KEYS = {
+    "add": _keys("content", content="string", old="string"),
+    "delete": _keys("content", content="string"),
+    "update": _keys("unified_diff", unified_diff="string", move_path="string or null", old="string", new="string"),
+}
 _FAILS = ("completed", "failed", "incomplete")
 _CALL = _keys(status=("completed", "incomplete"), call_id="string", id="string")
 ITEM_KEYS: dict[str, Keys] = {
@@ -50,10 +74,10 @@ ITEM_KEYS: dict[str, Keys] = {
     ),
     "refusal": _keys("refusal", refusal="string", deltas="strings", id="string"),
     "function_call": _keys(
-        "name", name="string", arguments="arguments", result="object", deltas="strings", call_id="string", id="string"
+        "name", name="string", arguments="arguments", result="result", deltas="strings", call_id="string", id="string"
     ),
     "custom_tool_call": _keys(
-        "name input", name="string", input="string", result="object", deltas="strings", call_id="string", id="string"
+        "name input", name="string", input="string", result="result", deltas="strings", call_id="string", id="string"
     ),
     "web_search_call": _keys(query="string", action="object", status=_FAILS, id="string"),
     "reasoning": _keys(summary="text or texts", content="text or texts", encrypted_content="string", id="string"),
@@ -78,7 +102,7 @@ ITEM_KEYS: dict[str, Keys] = {
     "shell_call_output": {**_keys(output="objects", max_output_length="size"), **_CALL},
     "apply_patch_call": _keys("operation", operation="object", call_id="string", id="string"),
     "compaction": _keys(encrypted_content="string", id="string"),
-    "item": _keys("item", item="object", result="object"),
+    "item": _keys("item", item="object", result="result"),
     "failed": _keys("code", code="string", message="string"),
     "incomplete": _keys(reason="string"),
     "error": _keys(code="string", message="string", param="string"),
@@ -94,6 +118,12 @@ ITEM_KEYS: dict[str, Keys] = {
 FINAL_KINDS = ("failed", "incomplete", "error")
 #: Items that stand in the `output` of a response; each has a place there, which its ids contain.
 OUTPUT_KINDS = frozenset(ITEM_KEYS) - {*FINAL_KINDS, "queued", "audio", "event", "raw", "comment", "wait", "gate"}
+
+
+#: The longest time in a script, in milliseconds: one day. The clocks of the fakes overflow at much longer times.
+DAY = 86_400_000
+#: The largest event of a fault, in bytes (256 MB): much more than a client reads, and less than the memory of a computer.
+MOST = 1 << 28
 
 
 def _is_int(value: object) -> bool:
@@ -166,7 +196,17 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "count": ("a whole number, 0 or more", lambda v: _is_int(v) and v >= 0),
     "size": ("a whole number, 1 or more", lambda v: _is_int(v) and v > 0),
     "write": ('"event", "whole" or a number of bytes', lambda v: v in ("event", "whole") or (_is_int(v) and v > 0)),
-    "duration": ("a number of milliseconds, 0 or more", lambda v: _is_number(v) and v >= 0),
+    "duration": (f"a number of milliseconds, from 0 to {DAY}", lambda v: _is_number(v) and 0 <= v <= DAY),
+    "string or null": ("a string or null", lambda v: v is None or isinstance(v, str)),
+    "strings or null": ("a list of strings, or null", lambda v: v is None or _is_strings(v)),
+    "exit code": ("a whole number of at most 32 bits", lambda v: _is_int(v) and -(2**31) <= v < 2**31),
+    "whole duration": (f"a whole number of milliseconds, from 0 to {DAY}", lambda v: _is_int(v) and 0 <= v <= DAY),
+    "result": ("an object", lambda v: isinstance(v, dict)),
+    "denied": ("an object", lambda v: isinstance(v, dict)),
+    "actions": ("a list of objects", lambda v: isinstance(v, list)),
+    "changes": ("an object of file paths", lambda v: isinstance(v, dict)),
+    "bytes": (f"a number of bytes, from 0 to {MOST}", lambda v: _is_int(v) and 0 <= v <= MOST),
+    "retry": ("a string, or a number of seconds, 0 or more", lambda v: isinstance(v, str) or (_is_number(v) and v >= 0)),
     "fault": (
         'the name of a fault, or an object with "name"',
         lambda v: isinstance(v, str) or (isinstance(v, dict) and "name" in v),
@@ -190,10 +230,46 @@ def wrong_key(value: Mapping[str, Any], table: Keys, where: str, what: str) -> s
         meaning, test = CHECKS[wanted]
         if not test(given):
             return f"{where}.{key} must be {meaning}, not {named(given)}.{rewritten(given, test)}"
+        if wanted in _NESTED and (wrong := _NESTED[wanted](given, f"{where}.{key}")):
+            return wrong
     for key, (_, required) in table.items():
         if required and key not in value:
             return f'{where}: {what} needs "{key}".'
     return None
+
+
+def _wrong_actions(actions: list[Any], where: str) -> str | None:
+    for i, action in enumerate(actions):
+        if wrong := _wrong_object(action, ACTION_KEYS, f"{where}[{i}]", "an action"):
+            return wrong
+    return None
+
+
+def _wrong_changes(changes: dict[str, Any], where: str) -> str | None:
+    for path, change in changes.items():
+        place = f"{where}[{compact(path)}]"
+        kind = change.get("type") if isinstance(change, dict) else change
+        if not isinstance(change, dict) or not isinstance(kind, str) or kind not in CHANGE_KEYS:
+            return f'{place} must be an object whose "type" is one of {listed(CHANGE_KEYS)}, not {named(kind)}.'
+        table = {**_keys("type", type=(kind,)), **CHANGE_KEYS[kind]}
+        if wrong := wrong_key(change, table, place, f"a change of the type {kind}"):
+            return wrong
+    return None
+
+
+def _wrong_object(value: Any, table: Keys, where: str, what: str) -> str | None:
+    if not isinstance(value, dict):
+        return f"{where} must be an object, not {named(value)}."
+    return wrong_key(value, table, where, what)
+
+
+#: The kinds of values with keys of their own -> a function that returns the error in a value at a place of the script, or None.
+_NESTED: dict[str, Callable[[Any, str], str | None]] = {
+    "result": lambda value, where: wrong_key(value, RESULT_KEYS, where, "the result of a call"),
+    "denied": lambda value, where: wrong_key(value, DENIED_KEYS, where, "the output in the sandbox"),
+    "actions": _wrong_actions,
+    "changes": _wrong_changes,
+}
 
 
 def _meant(key: str, table: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from functools import cache
 from typing import Any, Literal
 
 from codex_replay.core.cassette.frames import Frame, Header
+from codex_replay.core.redact.sentence import shown_line
 from codex_replay.core.wire.jsonrpc import label
 from codex_replay.protocol import data_tables, versions
 from codex_replay.protocol.drift.experimental import SAID, asks, declares, refused
@@ -140,6 +141,10 @@ class BundleCheck:
             self._asked = True
             if self._experimental is not None:
                 self._checker.judge_by("client", self._experimental)
+        if frame.whole and frame.value is None and frame.raw.strip() != b"null":
+            text = f"a line of the {sender} is not JSON: {shown_line(frame.raw)}; an app-server writes only JSON-RPC messages"
+            yield Remark("error" if sender in self._judged else "note", "valid", text)
+            return
         # A cut frame is followed all the same: its reply belongs to it.
         for violation in self._checker.check(sender, frame.value) if frame.whole else self._follow(sender, frame):
             level = "error" if sender in self._judged and not self._may_be_experimental(violation) else "note"

@@ -127,7 +127,8 @@ class _Linter:
         self._number = 0  # of the frame before
         self._asked: dict[tuple[str, str], list[Frame]] = {}  # (sender, id) -> requests without a reply
         self._ids: set[tuple[str, str]] = set()  # ids that were asked at some time
-        self._conns: dict[int | None, str] = {}  # connection -> kind of its latest frame
+        # connection -> kind of the server's latest frame, and the number of open requests
+        self._conns: dict[int | None, tuple[str | None, int]] = {}
         self._upgraded: dict[int | None, tuple[int, Frame]] = {}  # connection -> line and frame of a 101 with no message yet
         self._seen: set[str] = set()  # "rpc.client" and so on
 
@@ -246,23 +247,22 @@ class _Linter:
                 self._add("note" if frame.sender == "client" else "error", "pairing", number, frame, text)
 
     def _connection(self, frame: Frame, number: int) -> None:
-        before = self._conns.get(frame.conn)
-        allowed = {
-            "request": (None, "close", "request", "response", "sse", "chunk"),  # never after a message: the connection is no HTTP
-            "response": ("request", "response"),
-            "sse": ("response", "sse", "chunk"),
-            "chunk": ("response", "sse", "chunk"),
-            "ws": ("response", "ws"),
-            "close": ("request", "response", "sse", "chunk", "ws"),
-        }[frame.kind]
-        if before not in allowed:
-            text = (
-                f"connection {frame.conn}: {frame.kind!r} cannot follow {before!r}"
-                if before
-                else (f"connection {frame.conn} begins with {frame.kind!r}")
-            )
-            self._add("error", "connection", number, frame, text)
-        self._conns[frame.conn] = frame.kind
+        before, asked = self._conns.get(frame.conn, (None, 0))  # requests may be pipelined, so they are only counted
+        if frame.kind == "request":
+            fits, after = before != "ws", (before, asked + 1)
+        else:
+            allowed = {
+                "response": (None, "response", "close"),
+                "sse": ("response", "sse", "chunk"),
+                "chunk": ("response", "sse", "chunk"),
+                "ws": ("response", "ws"),
+                "close": (None, "response", "sse", "chunk", "ws", "close"),
+            }[frame.kind]
+            fits, after = before in allowed and asked > 0, (frame.kind, max(0, asked - (frame.kind == "close")))
+        if not fits:
+            why = f"cannot follow {before!r}" if before and asked else f"needs an open {'response' if asked else 'request'}"
+            self._add("error", "connection", number, frame, f"connection {frame.conn}: {frame.kind!r} {why}")
+        self._conns[frame.conn] = after
         if frame.kind == "response" and frame.payload["status"] == 101:
             self._upgraded[frame.conn] = (number, frame)
         elif frame.kind == "ws" or (frame.kind == "close" and frame.extra.get("messages") == 0):
