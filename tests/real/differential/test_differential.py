@@ -44,7 +44,7 @@ from tests.fakes.scripted.in_process import InProcess
 from tests.real.differential import asking, corners, lives, vocabulary
 from tests.real.differential.scenarios import KINDS as PLAIN
 from tests.real.differential.scenarios import numbered
-from tests.real.differential.second_tries import SecondTries
+from tests.support.second_tries import SecondTries
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 REPORTS = Path(__file__).parents[3] / "reports" / "differential"

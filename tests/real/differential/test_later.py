@@ -20,8 +20,8 @@ from codex_replay.shell.http.backend_process import BackendProcess
 from tests.real.differential import later, later_commands, later_corners, later_lists
 from tests.real.differential.later import Both
 from tests.real.differential.later_differing import VERSION, differences
-from tests.real.differential.second_tries import SecondTries
 from tests.support import later_wrong
+from tests.support.second_tries import SecondTries
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "3"))
