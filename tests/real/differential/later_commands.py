@@ -42,7 +42,7 @@ def _fed(lines: list[str], streams: dict[str, Any], ends: str, code: int) -> dic
     """Return a scenario of a command that answers each line of its input, and how it ends."""
     tty, sent = streams.get("tty", False), streams.get("tty") or "streamStdoutStderr" in streams
     loop = f'while read -r x; do echo "got $x"; [ "$x" = quit ] && exit {code}; done; exit 0'
-    limit = {"timeoutMs": 900} if ends == "limit" else {}
+    limit = {"timeoutMs": 4000} if ends == "limit" else {}  # on a busy machine, the inputs before it take more than a second
     run = {"command": ["sh", "-c", loop], "sandboxPolicy": _FREE, "processId": _NAME, **streams, **limit}
     fed = [*lines, "quit"] if ends == "quit" else lines
     inputs: list[dict[str, Any]] = []
