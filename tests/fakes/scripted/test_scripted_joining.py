@@ -33,14 +33,20 @@ def said_by_the_user(entry: dict[str, Any]) -> list[str]:
     return [text for text in parts if not text.startswith("<")]
 
 
-def both(started: Started, gap: float) -> tuple[int, list[list[str]]]:
-    """Submit a turn and, after `gap` seconds, a message; return the number of turns, and what the user says in each request."""
+def both(started: Started, comes: str) -> tuple[int, list[list[str]]]:
+    """Submit a turn, and a message once the model is `asked` or the turn is `over`.
+
+    Return the number of turns, and what the user says in each request.
+    """
     client = started.client
     thread = started.thread()
     client.post("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "one"}]})
-    time.sleep(gap)
+    if comes == "over":
+        client.notification("turn/completed", threadId=thread)
+    while not started.ledger_file.read_bytes():
+        time.sleep(0.01)
     client.request("sendUserMessage", {"conversationId": thread, "items": [{"type": "text", "data": {"text": "two"}}]})
-    time.sleep(0.6)
+    client.notification("turn/completed", threadId=thread)
     client.request("thread/read", {"threadId": thread})  # what came before it has been read
     turns = [f for f in client.timeline if isinstance(f.value, dict) and f.value.get("method") == "turn/completed"]
     return len(turns), [said_by_the_user(entry) for entry in started.ledger()]
@@ -61,7 +67,7 @@ def test_a_message_that_is_there_already_is_joined_into_the_first_request(start:
 
 
 def test_a_message_that_comes_while_the_model_thinks_is_a_second_request_of_the_turn(start: Callable[[Any], Started]) -> None:
-    assert both(start(SLOW), 0.04) == (1, [["one"], ["one", "two"]])
+    assert both(start([{"items": ["Hello."], "first_delay_ms": 2000}, "Hello."]), "asked") == (1, [["one"], ["one", "two"]])
 
 
 def test_a_gate_is_open_to_a_message_that_came_before_it(start: Callable[[Any], Started]) -> None:
@@ -94,7 +100,7 @@ def test_each_gate_needs_a_message_of_its_own(start: Callable[[Any], Started]) -
 
 
 def test_a_message_that_comes_after_the_turn_is_a_turn(start: Callable[[Any], Started]) -> None:
-    assert both(start(SLOW), 0.5) == (2, [["one"], ["one", "two"]])
+    assert both(start(SLOW), "over") == (2, [["one"], ["one", "two"]])
 
 
 def test_a_message_that_no_request_has_taken_is_lost_with_its_turn(start: Callable[[Any], Started]) -> None:

@@ -42,7 +42,7 @@ def _fed(lines: list[str], streams: dict[str, Any], ends: str, code: int) -> dic
     """Return a scenario of a command that answers each line of its input, and how it ends."""
     tty, sent = streams.get("tty", False), streams.get("tty") or "streamStdoutStderr" in streams
     loop = f'while read -r x; do echo "got $x"; [ "$x" = quit ] && exit {code}; done; exit 0'
-    limit = {"timeoutMs": 900} if ends == "limit" else {}
+    limit = {"timeoutMs": 4000} if ends == "limit" else {}  # on a busy machine, the inputs before it take more than a second
     run = {"command": ["sh", "-c", loop], "sandboxPolicy": _FREE, "processId": _NAME, **streams, **limit}
     fed = [*lines, "quit"] if ends == "quit" else lines
     inputs: list[dict[str, Any]] = []
@@ -174,9 +174,10 @@ def _typing(lines: list[str], ends: str, code: int, later: bool, asks: list[str]
 
 def _sleeping(out: str, last: str, code: int, how: str, tty: bool) -> dict[str, Any]:
     """Return a scenario of a command that ends by itself, and what the model or the client does until it has ended."""
-    line = f"printf '{out}'; sleep 1; printf '{last}'; exit {code}"
-    result = {"stdout": out, "duration_ms": 1000, "later": last, "exit_code": code}
-    first = _exec("call_1", line, 5000 if how == "waits" else 250, result, **({"tty": True} if tty else {}))
+    long = 2 if how == "cut" else 1  # the interrupt must come before the command ends, and before the model's wait for it
+    line = f"printf '{out}'; sleep {long}; printf '{last}'; exit {code}"
+    result = {"stdout": out, "duration_ms": long * 1000, "later": last, "exit_code": code}
+    first = _exec("call_1", line, 5000 if how in ("waits", "cut") else 250, result, **({"tty": True} if tty else {}))
     poll = {"items": [_typed("poll", None if tty else "", {})]}
     other = {"items": [_exec("call_2", "sleep 2", 5000, {"duration_ms": 2000})]}
     replies = {"polls": [poll, poll], "other": [other, poll], "refused": [{"items": [_typed("write", "a", {})]}, poll]}

@@ -280,6 +280,7 @@ def examples() -> dict[str, dict[str, Any]]:
     ]
     git = [{"branch": "main", "sha": "abc"}, {"branch": None}, {"originUrl": "", "branch": "", "sha": ""}, {}, None]
     goals = [{"tokenBudget": 1}, {"objective": " Win "}, {"tokenBudget": 5}, {"status": "complete"}, {"objective": " "}]
+    goals += [{"status": status} for status in ("budgetLimited", "paused", "blocked", "complete", "paused")]
     edits = [("model_verbosity", "high"), ("approval_policy", "untrusted"), ("profiles.x.model", "a")]
     return {
         "pages": _paged(2, [*turns, *items, ("items", {"cursor": "zz"})], {"limit": 1}),

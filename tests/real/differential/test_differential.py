@@ -7,9 +7,9 @@ The scenarios are the same in every run (derandomised), unless CODEX_REPLAY_SEED
 lane and large by `make differential`. The requests to the model are compared, too (`tests.real.differential.asking`).
 
 What the real server decides by chance is declared where it is known (`tests.fakes.scripted.differing`); there may be rarer
-races. So a scenario
-that differs is played once more, on both sides. Equal then: a rare race, which is counted, printed and bounded. Unequal twice:
-a counterexample, which is shrunk and kept: reports/differential/CLASS.{real,fake}.ndjson and CLASS.json.
+races. So a scenario that differs is played once more, on both sides. Equal then: a rare race, which is counted, printed and
+bounded (`second_tries`). Unequal twice: a counterexample, which is shrunk and kept:
+reports/differential/CLASS.{real,fake}.ndjson and CLASS.json.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import os
 import re
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -45,6 +44,7 @@ from tests.fakes.scripted.in_process import InProcess
 from tests.real.differential import asking, corners, lives, vocabulary
 from tests.real.differential.scenarios import KINDS as PLAIN
 from tests.real.differential.scenarios import numbered
+from tests.support.second_tries import SecondTries
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 REPORTS = Path(__file__).parents[3] / "reports" / "differential"
@@ -59,10 +59,7 @@ NAMES = re.compile(rb'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{10}|\d{4}-\
 WAIT = 60.0
 #: Another seed gives other scenarios; without one they are the same in every run.
 SEED = os.environ.get("CODEX_REPLAY_SEED")
-COUNTS: Counter[str] = Counter()
-#: Scenarios that were equal at the second try only, by class; of all scenarios at most so many in a hundred.
-RACES: Counter[str] = Counter()
-RARE = 2
+TRIES = SecondTries("differential, 0.92.0")
 
 
 class Real:
@@ -157,12 +154,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
 
 @pytest.fixture(scope="module", autouse=True)
 def counted(pytestconfig: pytest.Config) -> Iterator[None]:
-    yield
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\ndifferential: {COUNTS.total()} scenarios; " + ", ".join(f"{k} {n}" for k, n in COUNTS.items()))
-        told = ", ".join(f"{kind} {n}" for kind, n in RACES.items()) or "none"
-        print(f"differential: equal at the second try only: {told}")
+    with TRIES.reported(pytestconfig):
+        yield
 
 
 def test_the_vocabulary_is_what_the_real_binary_gives(tmp_path: Path) -> None:
@@ -195,12 +188,7 @@ def test_the_fake_says_what_the_real_one_says(kind: str, real: Real, tmp_path_fa
     )
     @given(KINDS[kind])
     def check(scenario: dict[str, Any]) -> None:
-        COUNTS[kind] += 1
-        if not once(scenario):
-            return
-        found = once(scenario)
-        assert found == [], "the fake differs from the real server, twice"
-        RACES[kind] += 1
+        assert TRIES.differences(kind, lambda: once(scenario)) == [], "the fake differs from the real server, twice"
 
     def once(scenario: dict[str, Any]) -> list[str]:
         imitating = beside.submit(play_fake, root / str(next(numbers)), real.session.url, scenario)
@@ -217,22 +205,13 @@ def test_the_fake_says_what_the_real_one_says(kind: str, real: Real, tmp_path_fa
         check()
 
 
-def test_rare_races_are_rare() -> None:
-    """The second try must not become the usual one; at least one race is let pass, however few scenarios there are."""
-    assert RACES.total() <= max(1, COUNTS.total() * RARE // 100), RACES
-
-
 def test_a_mutated_row_is_found(real: Real, tmp_path: Path) -> None:
     """Each mutation of the mapping shows against the real binary in one scenario of the class that it belongs to."""
     for number, (kind, row, change) in enumerate(MUTATIONS):
         scenario = next(iter(_examples(kind)))
         table = load_table()
-        for again in range(2):
-            said = real.play(scenario)
-            imitated = play_mutated(tmp_path / f"{number}a{again}", real.session.url, scenario, table)
-            if not (found := differences(kind, said, imitated)):
-                break
-        assert found == []
+        imitated = play_mutated(tmp_path / f"{number}a", real.session.url, scenario, table)
+        said = _equal_to(imitated, kind, real, scenario)
         change(table["frames"][row])
         assert differences(kind, said, play_mutated(tmp_path / f"{number}b", real.session.url, scenario, table)) != [], (
             kind,
@@ -259,12 +238,19 @@ def test_a_broken_life_is_found(kind: str, real: Real, tmp_path: Path, monkeypat
             break
     else:
         pytest.fail("no scenario shows it")
-    for again in range(2):
-        said = real.play(scenario)
-        if not (found := differences(kind, said, imitated(scenario, f"r{again}", broken=False))):
-            break
-    assert found == []
-    assert differences(kind, said, wrong) != []
+    assert differences(kind, _equal_to(right, kind, real, scenario), wrong) != []
+
+
+def _equal_to(imitated: list[Frame], kind: str, real: Real, scenario: dict[str, Any]) -> list[Frame]:
+    """Return what the real server says, which must be equal to what the fake says."""
+    said = list[Frame]()
+
+    def play() -> list[str]:
+        said[:] = real.play(scenario)
+        return differences(kind, said, imitated)
+
+    assert TRIES.differences(kind, play) == []
+    return said
 
 
 def _examples(kind: str, count: int = 1) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Random scenarios on the real 0.169.0 and on the scripted fake of it: their frames must be equal.
 
-A scenario that differs is played once more, as for 0.92 (`test_differential`). `CODEX_REPLAY_SCENARIOS` asks for more of each
+A scenario that differs is played once more, as for 0.92 (`second_tries`). `CODEX_REPLAY_SCENARIOS` asks for more of each
 class, `CODEX_REPLAY_SEED` for others.
 """
 
@@ -21,12 +21,20 @@ from tests.real.differential import later, later_commands, later_corners, later_
 from tests.real.differential.later import Both
 from tests.real.differential.later_differing import VERSION, differences
 from tests.support import later_wrong
+from tests.support.second_tries import SecondTries
 
 FAKE = str(Path(sys.executable).with_name("fake-codex"))
 SCENARIOS = int(os.environ.get("CODEX_REPLAY_SCENARIOS", "3"))
 SEED = os.environ.get("CODEX_REPLAY_SEED")
 #: The classes of scenarios.
 KINDS = {**later.KINDS, **later_corners.KINDS, **later_lists.KINDS, **later_commands.KINDS, **later_wrong.KINDS}
+TRIES = SecondTries(f"differential, {VERSION}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counted(pytestconfig: pytest.Config) -> Iterator[None]:
+    with TRIES.reported(pytestconfig):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +56,8 @@ def test_the_fake_says_what_the_real_one_says(kind: str, both: Both) -> None:
     )
     @given(KINDS[kind])
     def check(scenario: dict[str, Any]) -> None:
-        if differences(*both.play(scenario)):
-            found = differences(*both.play(scenario))
-            assert found == [], (scenario, "differs twice")
+        found = TRIES.differences(kind, lambda: differences(*both.play(scenario)))
+        assert found == [], (scenario, "differs twice")
 
     check()
 
@@ -64,3 +71,13 @@ def test_a_changed_frame_is_found(both: Both) -> None:
     ]
     assert differences(real, changed) != []
     assert differences(real, fake[:-1]) != []
+
+
+def test_a_second_try_is_counted_and_must_be_rare() -> None:
+    tries = SecondTries("")
+    found = iter([["a"], [], [], ["b"], ["c"], ["d"], []])
+    assert [tries.differences("kind", lambda: next(found)) for _ in range(4)] == [[], [], ["c"], []]
+    assert (tries.played, tries.raced, tries.first) == ({"kind": 4}, {"kind": 2}, ["kind: a", "kind: d"])
+    assert not tries.rare()
+    tries.raced["kind"] = 1
+    assert tries.rare()

@@ -68,6 +68,13 @@ class World:
         self.tell([method, reply.get("result", reply.get("error"))])
         return reply.get("result")
 
+    def written(self, text: str) -> None:
+        """Wait until a file of a thread has this text: the real server writes a moment after it has sent, and the fake before."""
+        limit = time.monotonic() + 30
+        while self.command != FAKE and not any(text in file.read_text() for file in self.home.home.glob("sessions/**/*.jsonl")):
+            assert time.monotonic() < limit, f"the real server has not written {text} within 30 s"
+            time.sleep(0.02)
+
     def exec(self, *words: str) -> str:
         """Run `codex exec --json`; return the thread's id, if there is one."""
         command = [self.command, "exec", "--json", "--skip-git-repo-check", *words]
@@ -154,7 +161,7 @@ def killed(world: World) -> None:
     client.request("turn/start", {"threadId": thread, "input": [{"type": "text", "text": "Run."}]})
     client.server_request(ASKED)
     client.notification("thread/tokenUsage/updated", threadId=thread)
-    time.sleep(0.3)  # the real server writes a moment after it has sent
+    world.written("total_token_usage")
     client.stop()
     client = world.start()
     world.ask(client, "thread/resume", threadId=thread, **ASKING)

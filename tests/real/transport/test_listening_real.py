@@ -80,7 +80,9 @@ def test_two_connections(tmp_path: Path) -> None:
         assert settled(conversation(url)) == settled(real)
 
 
-SLOW: list[Any] = [{"items": ["One.", {"type": "wait", "ms": 1500}, "Two."]}]
+SLOW: list[Any] = [{"items": ["One.", {"type": "gate", "name": "middle"}, "Two."]}]
+#: Only input of the client opens a gate of the fake: its model waits for a time instead.
+GATE, WAIT = '"type": "gate", "name": "middle"', '"type": "wait", "ms": 5000'
 
 
 @pytest.mark.parametrize("program", ["real", "fake"])
@@ -88,7 +90,7 @@ SLOW: list[Any] = [{"items": ["One.", {"type": "wait", "ms": 1500}, "Two."]}]
 def test_sigterm_waits_for_the_running_turn(tmp_path: Path, program: str, model: list[Any], signals: int) -> None:
     """Meanwhile the server answers; a turn that waits for its client ends with the second signal."""
     script = tmp_path / "script.json"
-    script.write_text(json.dumps({"turns": model}))
+    script.write_text(json.dumps({"turns": model}).replace(GATE, WAIT))
     with BackendProcess() as backend:
         session = backend.session("slow", {"turns": model})
         home = HermeticHome(tmp_path / "home", session.url, version=VERSION, auth=ApiKey())
@@ -104,6 +106,7 @@ def test_sigterm_waits_for_the_running_turn(tmp_path: Path, program: str, model:
                 process.terminate()
                 time.sleep(0.5)
                 assert one.result("thread/loaded/list")["result"]["data"] == [thread]
+                session.release("middle")
                 if signals == 2:
                     assert process.poll() is None
                     process.terminate()

@@ -288,9 +288,9 @@ def test_a_chatgpt_login_needs_no_route_that_serve_lacks(version: str, tmp_path:
 def in_mid_turn(version: str, folder: Path, then: str) -> Iterator[tuple[Client, BackendSession, dict[str, Any], str]]:
     """Yield in the middle of a turn: the client, the session of the model, the params of the turn, and its id.
 
-    `then` is the model's next answer.
+    The answer of the model waits at the gate "middle". `then` is the next answer.
     """
-    turns = [{"items": ["one", {"type": "wait", "ms": 1500}, "two"]}, then]
+    turns = [{"items": ["one", {"type": "gate", "name": "middle"}, "two"]}, then]
     with BackendProcess() as backend:
         session = backend.session("default", {"websocket": "on", "turns": turns})
         with app_server(version, backend.url, folder, ApiKey()) as client:
@@ -313,6 +313,7 @@ def test_an_interrupt_drops_the_connection_or_reads_the_response_to_its_end(vers
         client.request("turn/interrupt", {"threadId": ask["threadId"], "turnId": turn})
         assert client.notification("turn/completed")["turn"]["status"] == "interrupted"
         client.request("turn/start", ask)
+        session.release("middle")
         assert client.notification("turn/completed")["turn"]["status"] == "completed"
         assert handshakes(session) == (2 if version == "0.169.0" else 1)
         assert messages(session)[-1]["websocket"]["previous_response_id"] is None
@@ -323,6 +324,7 @@ def test_the_text_that_steers_a_turn_is_an_increment(version: str, tmp_path: Pat
     with in_mid_turn(version, tmp_path, "steered") as (client, session, ask, turn):
         more = {**ask, "input": [{"type": "text", "text": "left"}], "expectedTurnId": turn}
         assert client.request("turn/steer", more) == {"turnId": turn}
+        session.release("middle")
         assert client.notification("turn/completed")["turn"]["status"] == "completed"
         _, first, second = messages(session)
         assert handshakes(session) == 1

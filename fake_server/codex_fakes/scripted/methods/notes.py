@@ -56,6 +56,8 @@ def goal_set(session: Session, request: Any, params: dict[str, Any]) -> None:
         "createdAt": now,
         "updatedAt": now,
     }
+    if goal["status"] == "budgetLimited" and status in ("paused", "blocked"):
+        status = None  # a goal whose budget is used stays so
     given = {"objective": objective if objective is None else objective.strip(), "status": status}
     goal = {**goal, **{name: value for name, value in given.items() if value is not None}, "updatedAt": now}
     if "tokenBudget" in params:
