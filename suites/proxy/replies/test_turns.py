@@ -301,7 +301,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
     ]
     done = killed_in_turn(proxy, endpoint, stream, script, begun=BEGUN)
     assert failure(done, DIED), f"the failure in the answer is empty: {done.shown(-300)}"
-    must_say(served_again(proxy, endpoint, script), "Again.")
+    must_say(served_again(proxy, endpoint, script=script), "Again.")
 
 
 @BOTH
@@ -332,7 +332,7 @@ def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> No
             f"The proxy started its app-server {number} times in {seconds:.1f} s, for {requests} requests, although each ended "
             f"at its start: wait between two starts, so that there are at most {STARTS} a second."
         )
-    must_say(served_again(proxy, endpoint, script), "Again.")
+    must_say(served_again(proxy, endpoint, script=script), "Again.")
 
 
 #: The app-server refuses to open a thread, or a conversation of v1.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.answering import responses
 from codex_replay.reference.proxy.answering.chat import ChatAnswer
 from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
-from codex_replay.reference.proxy.errors import ProxyError
+from codex_replay.reference.proxy.asking.normalise import Asked
+from codex_replay.reference.proxy.errors import ProxyError, bad_request
+from codex_replay.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.wire.app_server import AppServer
 from tests.strength.proxy_variants.patching import after, variant
 from tests.strength.proxy_variants.wrong_answers import in_events, in_values, in_whole
 
@@ -59,3 +63,93 @@ def settings_forgotten_at_the_end() -> None:
 def chunks_of_several_times() -> None:
     count = iter(range(1, 1_000_000))
     in_values(ChatAnswer, lambda value: value.update(created=next(count)))
+
+
+# -- previous_response_id, which the reference proxy refuses: each variant keeps the input of every response
+Items = list[Any]
+KEPT: dict[str, Items] = {}
+
+
+def known(earlier: str) -> Items:
+    """Return the conversation that ends with a response. Raises `ProxyError` (400)."""
+    if earlier not in KEPT:
+        raise bad_request(f"The response {earlier} does not exist.", "previous_response_id")
+    return KEPT[earlier]
+
+
+def continues(find: Callable[[str], Items] = known, keeps: Callable[[Asked], bool] = lambda asked: True) -> None:
+    """Let the proxy support `previous_response_id`: `find` returns the earlier items, `keeps` tells which responses are kept."""
+    old = app.responses_request
+
+    def request(body: dict[str, Any], settings: Settings) -> Asked:
+        given = body.get("input")
+        if earlier := body.get("previous_response_id"):
+            items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+            body = {**body, "previous_response_id": None, "input": [*find(earlier), *items]}
+        return old(body, settings)
+
+    def keep(response: dict[str, Any], asked: Asked) -> dict[str, Any]:
+        given = asked.body["input"]
+        if keeps(asked):
+            KEPT[response["id"]] = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        return response
+
+    app.responses_request = request
+    after(responses, "_empty", keep)
+
+
+@variant
+def a_previous_response_of_anyone() -> None:
+    continues(lambda earlier: [*KEPT.values()][-1])
+
+
+@variant
+def streamed_responses_are_not_kept() -> None:
+    continues(lambda earlier: KEPT.get(earlier) or [], lambda asked: not asked.stream)
+
+
+@variant
+def unknown_previous_responses_begin_anew() -> None:
+    continues(lambda earlier: KEPT.get(earlier, []))
+
+
+@variant
+def conversations_die_with_the_app_server() -> None:
+    continues()
+    old = AppServer.__init__
+
+    def init(self: AppServer, *given: Any) -> None:
+        for earlier in KEPT:
+            KEPT[earlier] = []
+        old(self, *given)
+
+    AppServer.__init__ = init
+
+
+@variant
+def usage_of_the_whole_conversation() -> None:
+    spent: list[int] = []
+    continues()
+
+    def add(usage: dict[str, Any] | None, *_: Any) -> dict[str, Any] | None:
+        if usage:
+            spent.append(usage["total_tokens"])
+            usage["total_tokens"] = sum(spent)
+        return usage
+
+    after(responses, "_spent", add)
+
+
+@variant
+def outputs_after_a_previous_response_lost() -> None:
+    continues()
+    old = app.responses_request
+
+    def request(body: dict[str, Any], settings: Settings) -> Asked:
+        if body.get("previous_response_id") and isinstance(body.get("input"), list):
+            texts = [item["output"] for item in body["input"] if item.get("type") == "function_call_output"]
+            marks = [{"role": "user", "content": text.split(". ", 1)[-1]} for text in texts]
+            body = {**body, "input": [item for item in body["input"] if item.get("type") != "function_call_output"] + marks}
+        return old(body, settings)
+
+    app.responses_request = request
