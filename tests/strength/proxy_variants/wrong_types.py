@@ -153,3 +153,39 @@ def outputs_after_a_previous_response_lost() -> None:
         return old(body, settings)
 
     app.responses_request = request
+
+
+# -- settings that stay for the next request
+
+
+def _stays(*names: str) -> None:
+    """Let a request without some settings have those of the last request that had them."""
+    kept: dict[str, Any] = {}
+
+    def stay(asked: Asked, *_: Any) -> Asked:
+        given = {name: value for name in names if (value := getattr(asked, name)) and (name != "tools" or value.definitions)}
+        kept.update(given)
+        return asked._replace(**kept)
+
+    after(app, "chat_request", stay)
+    after(app, "responses_request", stay)
+
+
+@variant
+def instructions_stay() -> None:
+    _stays("system", "instructions")
+
+
+@variant
+def tools_stay() -> None:
+    _stays("tools")
+
+
+@variant
+def an_effort_stays() -> None:
+    _stays("effort")
+
+
+@variant
+def a_schema_stays() -> None:
+    _stays("schema", "format")
