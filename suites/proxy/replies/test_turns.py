@@ -24,6 +24,7 @@ from suites.proxy.failures import (
     must_come_of_the_fault,
     served_again,
     settle,
+    with_optional,
     without_app_server,
 )
 from suites.proxy.saying import must_be, short
@@ -232,6 +233,24 @@ def test_the_order_of_native_calls(proxy: Proxy, endpoint: str, stream: bool) ->
         raise AssertionError(
             "The client got the two native calls of the model in reverse order. The app-server requests the outputs "
             "(item/tool/call) in any order: take the calls in the order of rawResponseItem/completed."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
+@pytest.mark.model(native(path="first"), native(call_id="call_10", path="second"))
+@pytest.mark.spec(
+    "parallel-tool-calls", source="OpenAI API reference", says="parallel_tool_calls: enable parallel function calling"
+)
+def test_one_native_call_at_a_time(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """With `parallel_tool_calls: false`, an answer has at most one call, or the proxy refuses the field."""
+    body = {"stream": stream, "tools": [tool(endpoint)]}
+    done, taken = with_optional(proxy, lambda **more: proxy.post(endpoint, body | more), parallel_tool_calls=False)
+    if taken and len(calls := read(done).calls) > 1:
+        raise AssertionError(
+            f"The client sent `parallel_tool_calls: false`, and the answer has {len(calls)} calls: such a client runs only "
+            "one of them, and the model waits for the others. Pass on the first call of the reply, or refuse the field."
         )
 
 

@@ -189,3 +189,54 @@ def an_effort_stays() -> None:
 @variant
 def a_schema_stays() -> None:
     _stays("schema", "format")
+
+
+# -- parts of a request that are lost or moved
+
+
+def _each(change: Callable[[Asked], Asked]) -> None:
+    """Change what is asked, on both endpoints."""
+    after(app, "chat_request", lambda asked, *_: change(asked))
+    after(app, "responses_request", lambda asked, *_: change(asked))
+
+
+@variant
+def images_behind_the_texts() -> None:
+    _each(lambda asked: asked._replace(items=tuple(sorted(asked.items, key=lambda item: item.kind == "image"))))
+
+
+@variant
+def parallel_calls_in_any_case() -> None:
+    _each(lambda asked: asked._replace(tools=asked.tools._replace(parallel=True)))
+
+
+def _changed(old: Callable[..., Asked], key: str, change: Callable[[Items], Items]) -> Callable[..., Asked]:
+    def request(body: dict[str, Any], settings: Settings) -> Asked:
+        given = body.get(key)
+        return old({**body, key: change(given) if isinstance(given, list) else given}, settings)
+
+    return request
+
+
+def _in_messages(change: Callable[[Items], Items]) -> None:
+    """Change the messages of each request before they are read."""
+    for name, key in (("chat_request", "messages"), ("responses_request", "input")):
+        setattr(app, name, _changed(getattr(app, name), key, change))
+
+
+@variant
+def only_the_last_twenty_messages() -> None:
+    _in_messages(lambda messages: messages[-20:])
+
+
+@variant
+def parts_of_a_text_trimmed() -> None:
+    def trim(messages: Items) -> Items:
+        for message in messages:
+            parts = message.get("content") if isinstance(message, dict) else None
+            for part in parts if isinstance(parts, list) and len(parts) > 1 else ():
+                if isinstance(part.get("text"), str):
+                    part["text"] = part["text"].strip()
+        return messages
+
+    _in_messages(trim)
