@@ -105,6 +105,11 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
     if not counted:
         return
     last = done.events[-2:][0].value
+    if not isinstance(last, dict):
+        raise AssertionError(
+            f"The chunk with the usage must be the last event before `data: [DONE]`, but the stream ends with "
+            f"{done.shown(-300)}. Clients stop to read at [DONE]."
+        )
     must_be("`choices` of the last chunk before [DONE]", last["choices"], [])
     usage = last["usage"]
     counts = (usage["prompt_tokens"], usage["completion_tokens"])
