@@ -96,8 +96,8 @@ def continued(proxy: Proxy, earlier: str, body: dict[str, Any], **given: Any) ->
         return done
     if done.status not in (400, 404):
         raise AssertionError(
-            f"A request with previous_response_id was answered {done.answered}: {done.shown(300)}. Continue the conversation (after "
-            "a new start of the app-server: with thread/resume), or refuse the field with status 400 or 404."
+            f"A request with previous_response_id was answered {done.answered}: {done.shown(300)}. Continue the conversation "
+            "(after a new start of the app-server: with thread/resume), or refuse the field with status 400 or 404."
         )
     error = done.json["error"]
     assert "previous_response_id" in json.dumps(error), f"the error must name previous_response_id; it is {error!r}"
