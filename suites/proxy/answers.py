@@ -85,13 +85,24 @@ def must_have_messages(text: str, *messages: str) -> None:
             )
 
 
+def must_be_an_object(event: Any) -> None:
+    """Check that the data of an event of a stream is a JSON object, or `[DONE]`."""
+    __tracebackhide__ = True
+    if event.data != "[DONE]" and not isinstance(event.value, dict):
+        raise AssertionError(
+            f"The data of each event of a stream must be a JSON object, but it is {short(event.data)}. Write the JSON of an "
+            "event in one line that begins with `data: `, and a blank line after it: clients ignore any other line."
+        )
+
+
 def read(done: Exchange) -> Answer:
     """Read the answer of `done`; raises AssertionError if it does not have the form of its endpoint."""
     chat = done.path.partition("?")[0].endswith("/chat/completions")
-    for value in [event.value for event in done.events if event.data != "[DONE]"] if done.is_stream else [done.json]:
-        assert isinstance(value, dict), (
-            f"the answer (in a stream, the data of each event) must be a JSON object, not {short(value)}"
-        )
+    if done.is_stream:
+        for event in done.events:
+            must_be_an_object(event)
+    else:
+        assert isinstance(done.json, dict), f"the answer must be a JSON object, not {short(done.json)}"
     if done.is_stream:
         return _chat_stream(done) if chat else _responses_stream(done)
     return _chat(done.json) if chat else _responses(done.json)

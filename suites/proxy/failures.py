@@ -273,7 +273,7 @@ def _end_app_servers(running: RunningProxy, frames: Sequence[WireFrame]) -> bool
     return bool(children)
 
 
-def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:
+def served_again(proxy: Proxy, endpoint: str, **given: Any) -> Exchange:
     """Repeat a request until the proxy serves it; the limit is the longest allowed wait between two starts of the app-server.
 
     Return the answer.
@@ -283,7 +283,7 @@ def served_again(proxy: Proxy, endpoint: str, script: list[Any]) -> Exchange:
     deadline = time.monotonic() + BACK_OFF
     while True:
         try:
-            done = proxy.post(endpoint, body, script=script, ok=False)
+            done = proxy.post(endpoint, body, **given, ok=False)
         except SubjectFailure as why:
             raise AssertionError(f"A request that came after the proxy's app-server had died was not answered: {why}") from None
         if done.status == 200:

@@ -321,7 +321,7 @@ def test_an_app_server_that_dies_in_mid_turn(proxy: Proxy, endpoint: str, stream
     ]
     report = killed_in_turn(proxy, endpoint, stream, script, begun=['"Half of it. '])
     assert failure(report, DIED), f"the error in the answer is empty: {report.shown(-300)}"
-    must_say(served_again(proxy, endpoint, script), "Next.")
+    must_say(served_again(proxy, endpoint, script=script), "Next.")
 
 
 @BOTH
@@ -397,4 +397,4 @@ def test_an_app_server_that_dies_is_replaced(proxy: Proxy, endpoint: str) -> Non
     child = int({frame.child for frame in done.frames}.pop())
     with contextlib.suppress(ProcessLookupError):  # a proxy may end its app-server after each request
         os.kill(child, signal.SIGTERM)
-    must_say(served_again(proxy, endpoint, script), "Hi.")
+    must_say(served_again(proxy, endpoint, script=script), "Hi.")

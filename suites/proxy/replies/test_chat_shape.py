@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Event, Proxy
-from suites.proxy.answers import must_say
+from suites.proxy.answers import must_be_an_object, must_say
 from suites.proxy.expected import WORKS
 from suites.proxy.failures import must_be_served_without, with_optional
 from suites.proxy.saying import must_be, must_count, short, usage_of
@@ -20,7 +20,10 @@ TEXT = "Hello, «world» \U0001f600."
 
 def chunks(proxy: Proxy, **more: object) -> list[Event]:
     """Request a stream and return its events."""
-    return proxy.chat({"stream": True, **more}).events
+    events = proxy.chat({"stream": True, **more}).events
+    for event in events:
+        must_be_an_object(event)
+    return events
 
 
 @pytest.mark.spec("chat-whole", source="OpenAI API reference, Chat Completions", says="The chat completion object")
@@ -55,9 +58,6 @@ def test_chunks(proxy: Proxy) -> None:
     """Every event except the last is a chunk; all chunks have the same id and model."""
     events = chunks(proxy)
     values = [event.value for event in events[:-1]]
-    assert all(isinstance(value, dict) for value in values), (
-        f"the data of every event except the last must be an object: {short(events)}"
-    )
     must_be("`object` of all chunks", {value["object"] for value in values}, {"chat.completion.chunk"})
     ids = {value["id"] for value in values}
     assert len(ids) == 1, f"all chunks of one answer must have the same `id`; they have {short(ids)}"
@@ -105,6 +105,11 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
     if not counted:
         return
     last = done.events[-2:][0].value
+    if not isinstance(last, dict):
+        raise AssertionError(
+            f"The chunk with the usage must be the last event before `data: [DONE]`, but the stream ends with "
+            f"{done.shown(-300)}. Clients stop to read at [DONE]."
+        )
     must_be("`choices` of the last chunk before [DONE]", last["choices"], [])
     usage = last["usage"]
     counts = (usage["prompt_tokens"], usage["completion_tokens"])

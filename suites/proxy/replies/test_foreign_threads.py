@@ -15,7 +15,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from suites.proxy.answers import read
-from suites.proxy.expected import ENDPOINTS, WORKS, asking
+from suites.proxy.expected import ENDPOINTS, WORKS, asking, format_of, tool
 from suites.proxy.failures import is_refused, settle
 from suites.proxy.reached import model_bodies, strings
 from suites.proxy.saying import must_be, short
@@ -270,6 +270,51 @@ def test_nothing_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint:
                     f"The model got a prompt of an earlier request ({earlier!r}, {path}), which another client may have sent. "
                     "Open a new thread for each request."
                 )
+
+
+#: Without this variable a proxy may drop system messages of chat (docs/contract/payloads.md, Chat endpoint); with it, it may not.
+KEPT = {"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"}
+SECRET = "lighthouseKeeper"
+
+
+def setting(endpoint: str, kind: str) -> dict[str, Any]:
+    """Return the part of a request that sets the instructions, the tools, the effort or the schema of its answer."""
+    if kind == "tools":
+        return {"tools": [tool(endpoint, SECRET)]}
+    if kind == "schema":
+        return format_of(endpoint)
+    if kind == "effort":
+        return {"reasoning_effort": "low"} if endpoint == "chat" else {"reasoning": {"effort": "low"}}
+    messages = [{"role": "system", "content": f"Obey {SECRET}."}, {"role": "user", "content": "Hello."}]
+    return {"messages": messages} if endpoint == "chat" else {"instructions": f"Obey {SECRET}."}
+
+
+def settings_in(body: Any) -> dict[str, Any]:
+    """Return the settings of a request to the model that another request may have left behind."""
+    found = {"instructions": SECRET in str(strings(body)), "tools": SECRET in json.dumps(body.get("tools"))}
+    return {**found, "effort": (body.get("reasoning") or {}).get("effort"), "schema": (body.get("text") or {}).get("format")}
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["instructions", "tools", "effort", "schema"])
+@pytest.mark.model("Hi.")
+@pytest.mark.spec("settings-before", source="OpenAI API reference", says="instructions, tools, reasoning, text: of the request")
+def test_no_setting_of_an_earlier_request_reaches_the_model(proxy: Proxy, endpoint: str, kind: str) -> None:
+    """The instructions, tools, effort and schema of a request do not apply to later requests of other clients."""
+    proxy.post(endpoint, env=KEPT)
+    # A proxy may have an effort of its own for a request without one.
+    wanted = {**settings_in(model_bodies(proxy)[-1]), "instructions": False, "tools": False, "schema": None}
+    proxy.post(endpoint, {**asking(endpoint, "Hello."), **setting(endpoint, kind)}, env=KEPT, ok=False)
+    settle(proxy)
+    for _ in range(3):  # a proxy may have several app-servers, and use them in turn
+        proxy.post(endpoint, env=KEPT)
+        settle(proxy)
+    for body in model_bodies(proxy)[1:]:
+        if settings_in(body)[kind] != wanted[kind]:
+            raise AssertionError(
+                f"The model got the {kind} of an earlier request ({short(setting(endpoint, kind))}), which another client may "
+                "have sent, with a request that has none. Send each setting of a request only for its own thread and turn."
+            )
 
 
 def of_item(method: str, **params: Any) -> dict[str, Any]:

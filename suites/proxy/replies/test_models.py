@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
+from suites.proxy.answers import must_be_an_object
 from suites.proxy.expected import ALIAS, AS_SPECIFIED, EFFECTIVE, ENDPOINTS, IMPLIED, WORKS
 from suites.proxy.saying import must_be, must_be_one_of, must_be_unset
 
@@ -41,7 +42,9 @@ def test_the_client_gets_the_model_that_it_asked_for(proxy: Proxy, endpoint: str
     done = proxy.post(endpoint, {"model": model, "stream": stream})
     values = [event.value for event in done.events if event.value] if stream else [done.json]
     report = [value["response"] for value in values if "response" in value] if stream and endpoint == "responses" else values
-    assert report, "no event of the stream has a `response`"
+    for event in done.events if stream else ():
+        must_be_an_object(event)
+    assert report, f"no event of the stream has a `response`: {done.shown()}"
     must_be("`model` of the response (in a stream, of each event that has one)", {each["model"] for each in report}, {model})
 
 

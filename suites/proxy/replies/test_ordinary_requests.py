@@ -18,7 +18,7 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy, SubjectFailure
 from codex_replay.plugin.proxy.http import Chunks
-from suites.proxy.answers import must_say, read
+from suites.proxy.answers import must_be_an_object, must_say, read
 from suites.proxy.expected import ENDLESS, ENDPOINTS, WORKS, asking
 from suites.proxy.failures import FREED, must_be_served_with_calls
 from suites.proxy.reached import model_bodies, must_reach, must_reach_once, strings
@@ -147,6 +147,8 @@ def test_a_message_without_a_content(proxy: Proxy) -> None:
 def test_the_time_of_an_answer(proxy: Proxy, endpoint: str, stream: bool) -> None:
     """In an answer, `created` (or `created_at`) is the current time in seconds since 1970."""
     done = proxy.post(endpoint, {"stream": stream})
+    for event in done.events if stream else ():
+        must_be_an_object(event)
     if endpoint == "chat":
         values = [event.value for event in done.events if isinstance(event.value, dict)] if stream else [done.json]
         times = [value["created"] for value in values]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.answers import must_say
+from suites.proxy.answers import must_be_an_object, must_say
 from suites.proxy.expected import WORKS, each_way, native, tool
 from suites.proxy.saying import must_be, must_count, only, short, usage_of
 
@@ -24,7 +24,7 @@ def stream(proxy: Proxy, **more: Any) -> list[Any]:
     """Request a stream, check that the name of each event equals the `type` in its data, and return the data."""
     events = [event for event in proxy.responses({"stream": True, **more}).events if event.data != "[DONE]"]
     for event in events:
-        assert isinstance(event.value, dict), f"the data of every event must be a JSON object, not {event.data[:200]!r}"
+        must_be_an_object(event)
         must_be("The name of an event (its `event:` line)", event.name or event.value["type"], event.value["type"])
     return [event.value for event in events]
 

@@ -6,17 +6,21 @@ that common process managers use.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
+import signal
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from codex_replay.plugin.proxy.fixture import Proxy
+from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import must_have_messages, read
-from suites.proxy.expected import CALLS, ENDPOINTS, PATHS, WORKS, asking
-from suites.proxy.failures import settle
-from suites.proxy.reached import strings
+from suites.proxy.expected import CALLS, ENDPOINTS, PATHS, WORKS, asking, tool
+from suites.proxy.failures import served_again, settle
+from suites.proxy.reached import model_bodies, shown, strings
 from suites.proxy.saying import must_be, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model(turns=[{"items": ["Hi."], "times": "always"}])]
@@ -24,6 +28,8 @@ pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model(turns=[{"items
 HEALTH = ("/healthz", "/readyz")
 #: The model is silent before its first word, and again in the middle; a proxy may keep the connection alive meanwhile.
 SILENCE = {"type": "wait", "ms": 1500}
+#: The fake Codex keeps its threads on disk, as the real Codex does: thread/resume of another process finds them.
+KEPT = {"CODEX_REPLAY_STATE": "1"}
 
 
 @pytest.mark.parametrize("kind", ["whole", "stream", "refused"])
@@ -82,26 +88,152 @@ def test_a_silent_stream_has_no_event_without_an_object(proxy: Proxy, endpoint: 
     must_have_messages(read(done).text, "Still.", "Here.")
 
 
-@pytest.mark.spec(
-    "previous-response", source="OpenAI API reference, Responses", says="previous_response_id: create multi-turn conversations"
-)
-def test_an_earlier_response_is_known_or_refused(proxy: Proxy) -> None:
-    """The proxy either supports `previous_response_id`, or refuses it with an error that names the field."""
-    first = proxy.responses({"input": "The heron is called Ada."}).json
-    settle(proxy)
-    done = proxy.responses({"previous_response_id": first["id"]}, ok=False)
+def continued(proxy: Proxy, earlier: str, body: dict[str, Any], **given: Any) -> Exchange | None:
+    """Send a request with previous_response_id; return None if the proxy refuses it with an error that names the field."""
+    __tracebackhide__ = True
+    done = proxy.responses({**body, "previous_response_id": earlier}, ok=False, **given)
     if done.status == 200:
-        for call in proxy.model_calls():
-            report = [text for _, text in strings(call["body"])]
-            if not any("called Ada" in text for text in report):
-                raise AssertionError(
-                    "A request with previous_response_id was answered 200, but the earlier response did not reach the model: "
-                    "pass the conversation on, or refuse the field with status 400."
-                )
-        return
-    must_be(f"The status of the answer to {done.method} {done.path} with previous_response_id", done.status, 400)
+        return done
+    if done.status not in (400, 404):
+        raise AssertionError(
+            f"A request with previous_response_id was answered {done.answered}: {done.shown(300)}. Continue the conversation "
+            "(after a new start of the app-server: with thread/resume), or refuse the field with status 400 or 404."
+        )
     error = done.json["error"]
     assert "previous_response_id" in json.dumps(error), f"the error must name previous_response_id; it is {error!r}"
+    return None
+
+
+def must_know(proxy: Proxy, words: str, when: str = "") -> None:
+    """Check that the last request to the model has the given words of the conversation; `when` ends the first sentence."""
+    __tracebackhide__ = True
+    body = model_bodies(proxy)[-1]
+    if not any(words in text for _, text in strings(body)):
+        raise AssertionError(
+            f"A request with previous_response_id was answered 200, but {words!r} of the conversation did not reach the model"
+            f"{when}: pass the conversation on, or refuse the field with status 400.\n{shown(body, 1)}"
+        )
+
+
+EARLIER = pytest.mark.spec(
+    "previous-response", source="OpenAI API reference, Responses", says="previous_response_id: create multi-turn conversations"
+)
+
+
+@pytest.mark.parametrize("stream", [False, pytest.param(True, marks=pytest.mark.needs("stream"))], ids=["whole", "stream"])
+@EARLIER
+def test_an_earlier_response_is_known_or_refused(proxy: Proxy, stream: bool) -> None:
+    """The proxy either supports `previous_response_id`, or refuses it with an error that names the field."""
+    first = proxy.responses({"input": "The heron is called Ada.", "stream": stream}, env=KEPT)
+    answer = next(event.value["response"] for event in first.events if event.value.get("response")) if stream else first.json
+    settle(proxy)
+    if continued(proxy, answer["id"], {}, env=KEPT):
+        must_know(proxy, "called Ada")
+
+
+@EARLIER
+def test_the_earlier_response_of_another_client(proxy: Proxy) -> None:
+    """A request continues the response that it names, and not the conversation of another client."""
+    first = proxy.responses({"input": "The heron is called Ada."}, env=KEPT).json
+    settle(proxy)
+    proxy.responses({"input": "The otter is called Bob."}, env=KEPT)
+    settle(proxy)
+    if not continued(proxy, first["id"], {}, env=KEPT):
+        return
+    body = model_bodies(proxy)[-1]
+    if any("called Bob" in text for _, text in strings(body)):
+        raise AssertionError(
+            "The request names the first response in previous_response_id, but the model got the prompt of a later request "
+            "('called Bob'), which another client may have sent. Keep a thread (or a history) for each conversation.\n"
+            f"{shown(body, 1)}"
+        )
+    must_know(proxy, "called Ada", " after a request of another client")
+
+
+@pytest.mark.spec(
+    "previous-response-unknown",
+    source="OpenAI API reference, Responses",
+    says="The unique ID of the previous response to the model",
+)
+def test_an_earlier_response_that_does_not_exist(proxy: Proxy) -> None:
+    """The proxy refuses a `previous_response_id` that it has never given to a client."""
+    unknown = "resp_0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    if continued(proxy, unknown, {}):
+        raise AssertionError(
+            f"The proxy has never given the id of previous_response_id ({unknown}) to a client, but it answered 200. The client "
+            "believes that the model knows the earlier conversation, and it does not. Refuse an unknown id with status 400 and "
+            "an error that names previous_response_id; OpenAI's code is `previous_response_not_found`."
+        )
+
+
+@pytest.mark.model(
+    turns=[
+        {"items": ["One."], "usage": {"input_tokens": 100, "output_tokens": 10}},
+        {"items": ["Two."], "usage": {"input_tokens": 200, "output_tokens": 20}},
+    ]
+)
+@pytest.mark.spec("previous-response-usage", source="OpenAI API reference, Responses", says="usage: token usage details")
+def test_the_usage_after_an_earlier_response(proxy: Proxy) -> None:
+    """The usage of an answer does not include the usage of the earlier responses of its conversation."""
+    first = proxy.responses({}, env=KEPT).json
+    settle(proxy)
+    done = continued(proxy, first["id"], {"input": proxy.prompt("And two?")}, env=KEPT)
+    if done and (usage := done.json.get("usage")):
+        must_be(
+            "usage.total_tokens of the second response of a conversation (the model used 110 tokens for the first response and "
+            "220 for the second, and thread/tokenUsage/updated has both in `total`)",
+            usage["total_tokens"],
+            220,
+        )
+
+
+@pytest.mark.spec(
+    "previous-response-after-death", "REAL-94", source="OpenAI API reference, Responses", says="previous_response_id"
+)
+def test_an_earlier_response_after_the_death_of_the_app_server(proxy: Proxy) -> None:
+    """If the app-server ends between two requests of a conversation, the second request continues it, or is refused with 400."""
+    if proxy.attached:
+        pytest.skip("not verified: the app-server of a proxy that is given as a URL cannot be ended; give a command")
+    done = proxy.responses({"input": "The heron is called Ada."}, env=KEPT)
+    settle(proxy)
+    for child in {int(frame.child) for frame in done.frames}:
+        with contextlib.suppress(ProcessLookupError):  # a proxy may end its app-server after each request
+            os.kill(child, signal.SIGTERM)
+    served_again(proxy, "responses", env=KEPT)
+    settle(proxy)
+    if continued(proxy, done.json["id"], {"input": proxy.prompt("What is it called?")}, env=KEPT):
+        must_know(
+            proxy, "called Ada", " after the end of the app-server (a new app-server knows a thread only after thread/resume)"
+        )
+
+
+@pytest.mark.needs("native-tools")
+@pytest.mark.model(
+    turns=[
+        {
+            "items": [
+                {"type": "function_call", "name": "getFileTree", "arguments": {"path": "north-quay"}, "call_id": "call_North7"}
+            ]
+        },
+        {"items": ["Herons."], "times": "always"},
+    ]
+)
+@pytest.mark.spec(
+    "previous-response-tools",
+    source="OpenAI API reference, Responses",
+    says="function_call_output: The output of a function tool call",
+)
+def test_the_output_of_a_call_of_an_earlier_response(proxy: Proxy) -> None:
+    """An output that a client sends with `previous_response_id` reaches the model, in a turn that answers the client."""
+    first = proxy.responses({"tools": [tool("responses")]}, env=KEPT)
+    calls = read(first).calls
+    must_be("The names of the calls after a native call of the model", [call.name for call in calls], ["getFileTree"])
+    settle(proxy)
+    output = proxy.prompt("Eleven herons stood there.")
+    items = [{"type": "function_call_output", "call_id": calls[0].id, "output": output}]
+    if done := continued(proxy, first.json["id"], {"input": items}, env=KEPT):
+        must_know(proxy, "Eleven herons")
+        must_be("The text of the answer to the output of a tool", read(done).text, "Herons.")
 
 
 @pytest.mark.parametrize("path", HEALTH)

@@ -24,6 +24,7 @@ from suites.proxy.failures import (
     must_come_of_the_fault,
     served_again,
     settle,
+    with_optional,
     without_app_server,
 )
 from suites.proxy.saying import must_be, short
@@ -238,6 +239,24 @@ def test_the_order_of_native_calls(proxy: Proxy, endpoint: str, stream: bool) ->
 @BOTH
 @STREAM
 @pytest.mark.needs("native-tools")
+@pytest.mark.model(native(path="first"), native(call_id="call_10", path="second"))
+@pytest.mark.spec(
+    "parallel-tool-calls", source="OpenAI API reference", says="parallel_tool_calls: enable parallel function calling"
+)
+def test_one_native_call_at_a_time(proxy: Proxy, endpoint: str, stream: bool) -> None:
+    """With `parallel_tool_calls: false`, an answer has at most one call, or the proxy refuses the field."""
+    body = {"stream": stream, "tools": [tool(endpoint)]}
+    done, taken = with_optional(proxy, lambda **more: proxy.post(endpoint, body | more), parallel_tool_calls=False)
+    if taken and len(calls := read(done).calls) > 1:
+        raise AssertionError(
+            f"The client sent `parallel_tool_calls: false`, and the answer has {len(calls)} calls: such a client runs only "
+            "one of them, and the model waits for the others. Pass on the first call of the reply, or refuse the field."
+        )
+
+
+@BOTH
+@STREAM
+@pytest.mark.needs("native-tools")
 @pytest.mark.model(turns=[{"items": [native()], "times": 1}, {"items": ["Nobody reads this."], "times": "always"}])
 @pytest.mark.spec("call-ends-the-turn", "REAL-63", "REAL-73")
 def test_a_native_call_ends_the_turn(proxy: Proxy, endpoint: str, stream: bool) -> None:
@@ -301,7 +320,7 @@ def test_an_app_server_that_dies_before_the_first_word(proxy: Proxy, endpoint: s
     ]
     done = killed_in_turn(proxy, endpoint, stream, script, begun=BEGUN)
     assert failure(done, DIED), f"the failure in the answer is empty: {done.shown(-300)}"
-    must_say(served_again(proxy, endpoint, script), "Again.")
+    must_say(served_again(proxy, endpoint, script=script), "Again.")
 
 
 @BOTH
@@ -332,7 +351,7 @@ def test_an_app_server_that_dies_at_its_start(proxy: Proxy, endpoint: str) -> No
             f"The proxy started its app-server {number} times in {seconds:.1f} s, for {requests} requests, although each ended "
             f"at its start: wait between two starts, so that there are at most {STARTS} a second."
         )
-    must_say(served_again(proxy, endpoint, script), "Again.")
+    must_say(served_again(proxy, endpoint, script=script), "Again.")
 
 
 #: The app-server refuses to open a thread, or a conversation of v1.

@@ -121,9 +121,12 @@ def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
         {"role": "user", "content": [part(endpoint, texts[2]), part(endpoint, texts[3])]},
         {"role": "user", "content": texts[4]},
     ]
+    more = [f"Heron {number} of forty." for number in range(40)]
+    messages += [{"role": ("user", "assistant")[number % 2], "content": text} for number, text in enumerate(more)]
     ask(proxy, endpoint, messages)
-    wheres = [path(endpoint, 0), path(endpoint, 1), *(f"{path(endpoint, 2)}.content[{n}]" for n in (0, 1)), path(endpoint, 3)]
-    must_reach(proxy, *zip(wheres, texts, strict=True), (f"{path(endpoint, 4)}, the last message", proxy.marker))
+    wheres = [path(endpoint, 0), path(endpoint, 1), *(f"{path(endpoint, 2)}.content[{n}]" for n in (0, 1))]
+    wheres += [path(endpoint, number) for number in range(3, 44)]
+    must_reach(proxy, *zip(wheres, texts + more, strict=True), (f"{path(endpoint, 44)}, the last message", proxy.marker))
 
 
 @BOTH
@@ -171,9 +174,12 @@ def test_an_effort_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 def test_the_blanks_around_a_text(proxy: Proxy, endpoint: str, parts: bool) -> None:
     """The blanks and lines at both ends of a user's text reach the model, because a piece of code or a list depends on them."""
     text = f"\n        return herons  # {proxy.marker}\n\n\t- "
-    content: Any = [part(endpoint, text)] if parts else text
+    more = "\n    and one more  \n"
+    content: Any = [part(endpoint, text), part(endpoint, more)] if parts else text
     messages = [{"role": "user", "content": content}]
     proxy.post(endpoint, {"messages" if endpoint == "chat" else "input": messages})
+    if parts:
+        must_reach(proxy, (f"{path(endpoint, 0)}.content[1] (with the blanks and lines at both of its ends)", more))
     must_reach(proxy, (f"{path(endpoint, 0)}.content (with the blanks and lines at both of its ends)", text))
 
 
@@ -334,17 +340,18 @@ DOT = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADEl
     says="image_url; input_image",
 )
 def test_two_images(proxy: Proxy, endpoint: str) -> None:
-    """Two images, each after a text, reach the model as images with their data, and the texts also reach the model."""
+    """Two images, each after a text, reach the model as images with their data; texts and images keep their order."""
     images = [
         {"type": "image_url", "image_url": {"url": url}} if endpoint == "chat" else {"type": "input_image", "image_url": url}
         for url in (PIXEL, DOT)
     ]
     content = [part(endpoint, "What is on this picture?"), images[0], part(endpoint, "Look at its corner."), images[1]]
     ask(proxy, endpoint, [{"role": "user", "content": content}])
-    texts = [(f"{path(endpoint, 0)}.content[0]", "this picture?"), (f"{path(endpoint, 0)}.content[2]", "its corner.")]
-    must_reach(proxy, *texts)
+    wheres = [f"{path(endpoint, 0)}.content[{number}]" for number in range(4)]
+    must_reach(proxy, (wheres[0], "this picture?"), (wheres[2], "its corner."))
     for at, url in ((1, PIXEL), (3, DOT)):
-        must_reach_as_image(proxy, url, f"{path(endpoint, 0)}.content[{at}] (an image) of the client's request")
+        must_reach_as_image(proxy, url, f"{wheres[at]} (an image) of the client's request")
+    must_reach(proxy, *zip(wheres, ("this picture?", PIXEL, "its corner.", DOT), strict=True))
 
 
 @pytest.mark.spec(

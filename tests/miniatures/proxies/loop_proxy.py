@@ -270,7 +270,7 @@ def follow(server, thread, asked, client):
         elif method == "thread/tokenUsage/updated":
             usage = params["tokenUsage"].get("usage" if "usage-field" in DEFECTS else "total")
             if calls:
-                for call in calls:
+                for call in calls[:1] if asked["single"] else calls:
                     yield "call", call
                 if not interrupt(server, thread):
                     server.end()
@@ -376,7 +376,8 @@ def understand(body, chat):
     if "unknown-members" in DEFECTS:
         call["stream"] = bool(body.get("stream"))
     v1 = [{"type": "text", "data": {"text": item["text"]}} for item in texts if item["type"] == "text"]
-    return {"opening": opening, "turn": call, "v1": v1, "names": {tool["name"] for tool in tools}}
+    single = body.get("parallel_tool_calls") is False
+    return {"opening": opening, "turn": call, "v1": v1, "single": single, "names": {tool["name"] for tool in tools}}
 
 
 # -- the answers -----------------------------------------------------------------------------------------------------------

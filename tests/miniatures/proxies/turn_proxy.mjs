@@ -175,6 +175,11 @@ class Turn {
     Object.assign(this, handlers) // onText(item, text), onEnd(), onError(error)
   }
 
+  /** With `parallel_tool_calls: false`, an answer has one call. */
+  add(call) {
+    if (!this.single || !this.calls.length) this.calls.push(call)
+  }
+
   take(method, params) {
     if (method === 'item/agentMessage/delta') {
       let text = params.delta
@@ -188,7 +193,7 @@ class Turn {
       this.blocks.get(params.item.id)?.close()
       if (defects.has('first-message')) this.finish()
     } else if (method === 'rawResponseItem/completed' && params.item.type === 'function_call' && this.names.has(params.item.name)) {
-      this.calls.push(params.item)
+      this.add(params.item)
     } else if (method === 'thread/tokenUsage/updated') {
       this.usage = defects.has('usage-field') ? params.tokenUsage.used : params.tokenUsage.total
       if (this.calls.length) this.finish()
@@ -203,7 +208,7 @@ class Turn {
   text(item, text) {
     if (!this.names.size) return this.onText(item, text)
     if (!this.blocks.has(item)) {
-      const onCall = (call) => this.calls.push({ ...call, call_id: `call_${randomUUID()}` })
+      const onCall = (call) => this.add({ ...call, call_id: `call_${randomUUID()}` })
       this.blocks.set(item, new Blocks((part) => this.onText(item, part), onCall))
     }
     this.blocks.get(item).feed(text)
@@ -233,6 +238,7 @@ function run(asked, names, handlers) {
   let over = false
   const close = () => { over = true; if (thread) mine.turns.delete(thread) }
   const turn = new Turn(names, {
+    single: asked.single,
     onText: (item, text) => over || handlers.onText(item, text),
     onEnd: () => {
       if (over) return
@@ -331,7 +337,7 @@ function understand(body, chat) {
   const effort = chat ? body.reasoning_effort : body.reasoning?.effort
   const turn = { input, ...(schema ? { outputSchema: schema } : {}), ...(effort ? { effort } : {}) }
   const v1 = input.filter((item) => item.type === 'text').map((item) => ({ type: 'text', data: { text: item.text } }))
-  return { opening, turn, v1, names: new Set(tools.map((tool) => tool.name)) }
+  return { opening, turn, v1, single: body.parallel_tool_calls === false, names: new Set(tools.map((tool) => tool.name)) }
 }
 
 // -- the answers -----------------------------------------------------------------------------------------------------------

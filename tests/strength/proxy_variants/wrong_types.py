@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.answering import responses
 from codex_replay.reference.proxy.answering.chat import ChatAnswer
 from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
-from codex_replay.reference.proxy.errors import ProxyError
+from codex_replay.reference.proxy.asking.normalise import Asked
+from codex_replay.reference.proxy.errors import ProxyError, bad_request
+from codex_replay.reference.proxy.settings import Settings
+from codex_replay.reference.proxy.wire.app_server import AppServer
 from tests.strength.proxy_variants.patching import after, variant
 from tests.strength.proxy_variants.wrong_answers import in_events, in_values, in_whole
 
@@ -59,3 +63,180 @@ def settings_forgotten_at_the_end() -> None:
 def chunks_of_several_times() -> None:
     count = iter(range(1, 1_000_000))
     in_values(ChatAnswer, lambda value: value.update(created=next(count)))
+
+
+# -- previous_response_id, which the reference proxy refuses: each variant keeps the input of every response
+Items = list[Any]
+KEPT: dict[str, Items] = {}
+
+
+def known(earlier: str) -> Items:
+    """Return the conversation that ends with a response. Raises `ProxyError` (400)."""
+    if earlier not in KEPT:
+        raise bad_request(f"The response {earlier} does not exist.", "previous_response_id")
+    return KEPT[earlier]
+
+
+def continues(find: Callable[[str], Items] = known, keeps: Callable[[Asked], bool] = lambda asked: True) -> None:
+    """Let the proxy support `previous_response_id`: `find` returns the earlier items, `keeps` tells which responses are kept."""
+    old = app.responses_request
+
+    def request(body: dict[str, Any], settings: Settings) -> Asked:
+        given = body.get("input")
+        if earlier := body.get("previous_response_id"):
+            items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+            body = {**body, "previous_response_id": None, "input": [*find(earlier), *items]}
+        return old(body, settings)
+
+    def keep(response: dict[str, Any], asked: Asked) -> dict[str, Any]:
+        given = asked.body["input"]
+        if keeps(asked):
+            KEPT[response["id"]] = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        return response
+
+    app.responses_request = request
+    after(responses, "_empty", keep)
+
+
+@variant
+def a_previous_response_of_anyone() -> None:
+    continues(lambda earlier: [*KEPT.values()][-1])
+
+
+@variant
+def streamed_responses_are_not_kept() -> None:
+    continues(lambda earlier: KEPT.get(earlier) or [], lambda asked: not asked.stream)
+
+
+@variant
+def unknown_previous_responses_begin_anew() -> None:
+    continues(lambda earlier: KEPT.get(earlier, []))
+
+
+@variant
+def conversations_die_with_the_app_server() -> None:
+    continues()
+    old = AppServer.__init__
+
+    def init(self: AppServer, *given: Any) -> None:
+        for earlier in KEPT:
+            KEPT[earlier] = []
+        old(self, *given)
+
+    AppServer.__init__ = init
+
+
+@variant
+def usage_of_the_whole_conversation() -> None:
+    spent: list[int] = []
+    continues()
+
+    def add(usage: dict[str, Any] | None, *_: Any) -> dict[str, Any] | None:
+        if usage:
+            spent.append(usage["total_tokens"])
+            usage["total_tokens"] = sum(spent)
+        return usage
+
+    after(responses, "_spent", add)
+
+
+@variant
+def outputs_after_a_previous_response_lost() -> None:
+    continues()
+    old = app.responses_request
+
+    def request(body: dict[str, Any], settings: Settings) -> Asked:
+        if body.get("previous_response_id") and isinstance(body.get("input"), list):
+            texts = [item["output"] for item in body["input"] if item.get("type") == "function_call_output"]
+            marks = [{"role": "user", "content": text.split(". ", 1)[-1]} for text in texts]
+            body = {**body, "input": [item for item in body["input"] if item.get("type") != "function_call_output"] + marks}
+        return old(body, settings)
+
+    app.responses_request = request
+
+
+# -- settings that stay for the next request
+
+
+def _stays(*names: str) -> None:
+    """Let a request without some settings have those of the last request that had them."""
+    kept: dict[str, Any] = {}
+
+    def stay(asked: Asked, *_: Any) -> Asked:
+        given = {name: value for name in names if (value := getattr(asked, name)) and (name != "tools" or value.definitions)}
+        kept.update(given)
+        return asked._replace(**kept)
+
+    after(app, "chat_request", stay)
+    after(app, "responses_request", stay)
+
+
+@variant
+def instructions_stay() -> None:
+    _stays("system", "instructions")
+
+
+@variant
+def tools_stay() -> None:
+    _stays("tools")
+
+
+@variant
+def an_effort_stays() -> None:
+    _stays("effort")
+
+
+@variant
+def a_schema_stays() -> None:
+    _stays("schema", "format")
+
+
+# -- parts of a request that are lost or moved
+
+
+def _each(change: Callable[[Asked], Asked]) -> None:
+    """Change what is asked, on both endpoints."""
+    after(app, "chat_request", lambda asked, *_: change(asked))
+    after(app, "responses_request", lambda asked, *_: change(asked))
+
+
+@variant
+def images_behind_the_texts() -> None:
+    _each(lambda asked: asked._replace(items=tuple(sorted(asked.items, key=lambda item: item.kind == "image"))))
+
+
+@variant
+def parallel_calls_in_any_case() -> None:
+    _each(lambda asked: asked._replace(tools=asked.tools._replace(parallel=True)))
+
+
+def _changed(old: Callable[..., Asked], key: str, change: Callable[[Items], Items]) -> Callable[..., Asked]:
+    def request(body: dict[str, Any], settings: Settings) -> Asked:
+        given = body.get(key)
+        return old({**body, key: change(given) if isinstance(given, list) else given}, settings)
+
+    return request
+
+
+def _in_messages(change: Callable[[Items], Items]) -> None:
+    """Change the messages of each request before they are read."""
+    for name, key in (("chat_request", "messages"), ("responses_request", "input")):
+        setattr(app, name, _changed(getattr(app, name), key, change))
+
+
+@variant
+def only_the_last_twenty_messages() -> None:
+    _in_messages(lambda messages: messages[-20:])
+
+
+@variant
+def parts_of_a_text_trimmed() -> None:
+    def trim(messages: Items) -> Items:
+        for message in messages:
+            parts = message.get("content") if isinstance(message, dict) else None
+            for part in parts if isinstance(parts, list) and len(parts) > 1 else ():
+                if isinstance(part.get("text"), str):
+                    part["text"] = part["text"].strip()
+        return messages
+
+    _in_messages(trim)

@@ -55,6 +55,8 @@ MOST = 5
 PIECE = "CODEX_REPLAY_PIECE"
 #: The same: messages to put among those of its app-server, the JSON of `shell/rpc/inserting.py`.
 INSERT = "CODEX_REPLAY_INSERT"
+#: The same: any text, if a scripted fake keeps its threads on disk, as the real Codex always does.
+STATE = "CODEX_REPLAY_STATE"
 #: The same: how many bytes its app-server writes to stderr at its start.
 NOISE = "CODEX_REPLAY_STDERR"
 #: The same: how often its app-server repeats a stream of the model that breaks off; 0 if not given.
@@ -132,11 +134,14 @@ class RunningProxy:
         else:
             (self.folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
             added["FAKE_CODEX_SCRIPT"] = str(self.folder / "script.json")
+            if STATE in self.env:
+                added["FAKE_CODEX_STATE"] = str(self.folder / "state")
         extra = {"model_providers": {PROVIDER: {"stream_max_retries": int(self.env.pop(RETRIES, "0"))}}}
         home = HermeticHome(self.folder / "codex-home", url, version=subject.version, extra_config=extra)
         environ = {**home.env, **added}
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
         tap = shlex.join(program("codex_replay.shell.rpc.timed_tap"))
+        self.env.pop(STATE, None)
         piece = self.env.pop(PIECE, "")
         if insert := self.env.pop(INSERT, ""):
             (self.folder / "insert.json").write_text(insert, encoding="utf-8")
