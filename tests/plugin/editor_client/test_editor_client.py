@@ -22,7 +22,7 @@ from tests.support.suite_run import run_suite
 ROOT = Path(__file__).resolve().parents[3]
 CLIENTS = Path(__file__).parents[2] / "miniatures" / "editor_clients"
 #: The table is tried in so many tests, so that pytest-xdist can share them out.
-SHARES = 4
+SHARES = 2
 FAKE_CODEX = Path(sys.executable).with_name("fake-codex")
 
 
