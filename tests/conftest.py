@@ -54,10 +54,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items += others[len(others) * worker // workers : len(others) * (worker + 1) // workers]
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Spare what is collected from the garbage collector: every run of it would walk through 13,000 tests, in each fork too."""
+    gc.disable()
+    result = yield
     gc.collect()
     gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.fixture(autouse=True, scope="session")

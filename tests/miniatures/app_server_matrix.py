@@ -18,16 +18,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from codex_fakes import fake_codex
+from codex_fakes.replaying import app_server as _replaying  # noqa: F401  (loaded before the first fork)
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.plugin.base.subjects import parse_app_server
 from codex_replay.plugin.reporting.session import SESSION
 from codex_replay.shell.cassettes.file import CassetteReader, CassetteWriter
+from codex_replay.shell.process import subject
 from tests.miniatures.broken_cassettes import VARIANTS, Line
+from tests.miniatures.mutant import FAKE
 from tests.support.forked import fork
 from tests.support.suite_run import NoTraces, forget, forked_pytest, load_all
 
@@ -167,11 +172,19 @@ class Variants(NoTraces):
         return True
 
 
+def start(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a program for the library; fake-codex, which this process has loaded, is forked."""
+    if argv[0] != FAKE:
+        return subprocess.Popen(argv, **options)
+    return fork(partial(fake_codex.main, argv[1:]), options.pop("env"), **options)
+
+
 def run_variants(folder: Path, work: Work) -> int:
     """Run pytest in this process, a fork; write what failed to red.json in `folder`."""
     forget("suites")  # a test may have loaded them with rewritten assertions
     os.environ.pop("PYTEST_XDIST_WORKER", None)  # of the run that this fork belongs to
     plugin = Variants(work)
+    subject.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": start})  # type: ignore[attr-defined]
     options = ["-q", "--tb=no", "--assert=plain"]
     options += [
         "--basetemp",

@@ -52,8 +52,10 @@ class EditorMatrix(Matrix):
         return f"{' '.join(PROGRAM)} {name} {{codex}}"
 
     def may_be_wanted(self, metafunc: pytest.Metafunc, variant: str) -> bool:
-        """Return True: the ids of the checks are known only after the cases are."""
-        return True
+        """Return False where no pair has the id of the function, or its module; the ids of some are at their parameters."""
+        ids = {str(mark.args[0]) for mark in getattr(metafunc.function, "pytestmark", ()) if mark.name == "spec"}
+        names = {*ids, metafunc.module.__name__.rpartition("test_")[2]}
+        return self.pairs is None or not ids or not names.isdisjoint(self.pairs[variant])
 
     def checks_of(self, item: pytest.Item) -> set[str]:
         """Return the id of the check and its module; nothing for a case without an id."""

@@ -16,7 +16,7 @@ from tests.miniatures.broken_cassettes import VARIANTS
 from tests.miniatures.mutant import WAYS
 
 #: The pairs are tried in so many tests, so that pytest-xdist can share them out.
-SHARES = 8
+SHARES = 4
 #: What only a live server can show: tests/real/test_lifecycle_bites.py turns these red.
 LIVE = {
     "test_lifecycle/closed_stdout",

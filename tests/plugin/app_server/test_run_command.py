@@ -85,10 +85,11 @@ def test_usage_of_the_command(tmp_path: Path, arguments: list[str], status: int,
 
 def test_a_failed_case_of_an_installed_suite_can_be_named_again(tmp_path: Path) -> None:
     """The suites lie outside the folder in which the run is started, and one module of them is the whole run."""
+    env = {**os.environ, **ONE_PROCESS}
 
     def fails(name: str) -> tuple[str, dict]:
         command = codex_replay(name, "--proxy", "false", "-k", "terminator", "--report", "out")
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 1, done.stdout + done.stderr
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("FAILED suites/")][:1]
         return line.split()[1], json.loads((tmp_path / "out" / "report.json").read_text())["cases"][0]
@@ -103,7 +104,6 @@ def test_a_failed_case_of_an_installed_suite_can_be_named_again(tmp_path: Path) 
     words = shlex.split(case["again"])
     assert words[:3] == ["codex-replay", "run", name.removeprefix("suites/")]
     assert not [word for word in words if word.startswith(("/", ".."))], case["again"]
-    env = {**os.environ, **ONE_PROCESS}
     done = subprocess.run(codex_replay(*words[2:]), cwd=tmp_path, env=env, capture_output=True, timeout=120, check=False)
     assert done.returncode == 1, case["again"]
     found = json.loads((tmp_path / "out" / "again" / "report.json").read_text())["cases"]

@@ -15,9 +15,6 @@ from tests.miniatures.backends.matrix import TABLE
 from tests.miniatures.matrix import FINE, cover, sample
 from tests.support.suite_run import checks_of, run_suite, spec_marks
 
-#: The table is tried in so many tests, so that pytest-xdist can share them out.
-SHARES = 2
-
 
 @pytest.fixture(scope="module")
 def checks() -> set[str]:
@@ -38,10 +35,9 @@ def test_the_fake_passes_where_the_variants_fail(checks: set[str], tmp_path: Pat
     assert TABLE.run({FINE: sample(checks)}, tmp_path, "--wait", "60") == {}
 
 
-@pytest.mark.parametrize("share", range(SHARES))
-def test_the_table_is_true(share: int, tmp_path: Path) -> None:
+def test_the_table_is_true(tmp_path: Path) -> None:
     """A pair for each check and each variant is tried anew."""
-    chosen = dict(list(cover(TABLE.read()).items())[share::SHARES])
+    chosen = cover(TABLE.read())
     assert TABLE.run(chosen, tmp_path) == chosen
 
 

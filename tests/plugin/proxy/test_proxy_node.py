@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.suite_run import run_elsewhere
+from tests.support.suite_run import ONE_PROCESS, run_elsewhere
 
 ROOT = Path(__file__).resolve().parents[3]
 PROXY = ROOT / "tests" / "miniatures" / "proxies" / "small_proxy.mjs"
@@ -61,8 +62,9 @@ def test_the_gate_is_green_with_the_five_defects_listed_and_they_are_all_there_i
     """Green says both: nothing that is not listed fails, and every line of the list has a case that does."""
     shutil.copy(EXAMPLES / "proxy-known.yaml", tmp_path / "known.yaml")
     program = str(Path(sys.executable).with_name("codex-replay"))
-    argv = [program, "run", "proxy", *project(tmp_path, *DEFECTS), "--baseline=known.yaml", "--plain", "-n", "1"]
-    result = subprocess.run(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+    argv = [program, "run", "proxy", *project(tmp_path, *DEFECTS), "--baseline=known.yaml", "--plain"]
+    env = {**os.environ, **ONE_PROCESS}
+    result = subprocess.run(argv, cwd=tmp_path, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stdout[-3000:]
     listed = {line["check"].partition("[")[0] for line in yaml.safe_load((tmp_path / "known.yaml").read_text(encoding="utf-8"))}
     assert all(any(fnmatchcase(check, name) for name in listed) for checks in DEFECTS.values() for check in checks)

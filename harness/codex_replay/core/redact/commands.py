@@ -12,11 +12,11 @@ from codex_replay.core.redact.forms import FORMS, PARTS
 from codex_replay.core.redact.named import secret_parts
 from codex_replay.core.redact.placeholders import is_placeholder
 from codex_replay.core.redact.rules import is_stand_in, kind_of_name, looks_random
-from codex_replay.core.redact.text import Finder, Span
+from codex_replay.core.redact.text import Finder, Span, late
 
-_PART = re.compile(r"\{([A-Za-z_]+)\}")
+_PART = late(r"\{([A-Za-z_]+)\}")
 #: Ports and their pairs (`docker run --name mysql -p3306:3306`).
-_PORTS = re.compile(rb"(?:[0-9.]{7,15}:)?[0-9]{1,6}(?::[0-9]{1,6})?\]{0,4}")
+_PORTS = late(rb"(?:[0-9.]{7,15}:)?[0-9]{1,6}(?::[0-9]{1,6})?\]{0,4}")
 
 
 def _is_harmless(value: bytes) -> bool:
@@ -48,7 +48,7 @@ def find_form(trigger: bytes, form: str, kind: str, data: bytes, low: bytes) -> 
 
 
 #: The private members of a JSON web key, at any depth of nesting.
-_JWK_PART = re.compile(rb"\\{0,63}\"(?:d|k|p|q|dp|dq|qi)\\{0,63}\"\s{0,8}:\s{0,8}\\{0,63}\"([A-Za-z0-9_-]{16,}+)")
+_JWK_PART = late(rb"\\{0,63}\"(?:d|k|p|q|dp|dq|qi)\\{0,63}\"\s{0,8}:\s{0,8}\\{0,63}\"([A-Za-z0-9_-]{16,}+)")
 
 
 def find_jwks(data: bytes, low: bytes) -> Iterator[Span]:
@@ -63,7 +63,7 @@ def find_jwks(data: bytes, low: bytes) -> Iterator[Span]:
         at = low.find(b"kty", max(at + 3, end))  # an object is looked through once
 
 
-_COOKIE_VALUE = re.compile(rb"\\{0,63}\"value\\{0,63}\"\s{0,8}:\s{0,8}\\{0,63}\"([^\s\"\\]{16,})")
+_COOKIE_VALUE = late(rb"\\{0,63}\"value\\{0,63}\"\s{0,8}:\s{0,8}\\{0,63}\"([^\s\"\\]{16,})")
 
 
 def find_cookie_objects(data: bytes, low: bytes) -> Iterator[Span]:
@@ -78,14 +78,14 @@ def find_cookie_objects(data: bytes, low: bytes) -> Iterator[Span]:
 
 
 _QUOTE = rb"\\{0,63}[\"']"
-_ENTRY_VALUE = re.compile(
+_ENTRY_VALUE = late(
     rb"(?i)value(?:"
     + _QUOTE
     + rb")?\s{0,4}[:=]\s{0,4}"
     + _QUOTE
     + rb"(?P<secret>(?:[a-z]{3,12} )?(?P<word>[^\s\"'\\<>{}|;,]{8,512}+))"
 )
-_ENTRY_NAME = re.compile(
+_ENTRY_NAME = late(
     rb"(?i)(?<![a-z])[a-z]{0,12}(?:name|key)(?:"
     + _QUOTE
     + rb")?\s{0,4}[:=]\s{0,4}"
@@ -112,7 +112,7 @@ def find_entries(data: bytes, low: bytes) -> Iterator[Span]:
 
 _BLANK = rb"(?:\s|\\{1,64}[nrt]){0,32}+"
 _SECRET_ELEMENT = rb"(?:(?:client|app|access|refresh|auth|api|shared)[_-]?)?(?:token|secret|api_?key)"
-_ELEMENT = re.compile(
+_ELEMENT = late(
     rb"(?i)<(?:[\w-]{1,32}:)?(?:(?:password|passwd|passphrase)(?: [^<>]{0,128})?>|"
     + _SECRET_ELEMENT
     + rb"(?: [^<>]{0,128})?>(?=[^\s<>]{0,256}[0-9])"
@@ -131,7 +131,7 @@ def find_elements(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(*found.span(1), "password")
 
 
-_SIGNATURE = re.compile(rb"(?i)<(?:[\w-]{1,32}:)?(?:signature|cipher)value>((?:[a-z0-9+/=\s]|\\{1,64}[nrt]){64,}+)</")
+_SIGNATURE = late(rb"(?i)<(?:[\w-]{1,32}:)?(?:signature|cipher)value>((?:[a-z0-9+/=\s]|\\{1,64}[nrt]){64,}+)</")
 
 
 def find_assertions(data: bytes, low: bytes) -> Iterator[Span]:
@@ -155,7 +155,7 @@ def find_fallbacks(sign: bytes, data: bytes, low: bytes) -> Iterator[Span]:
         at = data.find(sign, at + 1)
 
 
-_DSN = re.compile(rb"(?<![\w.:/-])[\w.-]{1,64}:([^\s\"'\\:/]{1,128})\Z")
+_DSN = late(rb"(?<![\w.:/-])[\w.-]{1,64}:([^\s\"'\\:/]{1,128})\Z")
 
 
 def find_dsns(sign: bytes, data: bytes, low: bytes) -> Iterator[Span]:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from codex_replay.core.redact.rules import is_like_password, is_short_name, kind_of_name, weak_kind_of_name
+from codex_replay.core.redact.text import late
 
 SHORTEST = 6  # characters: a shorter value ("1", "true", "none") is a setting rather than a secret
 #: A key in base64 may begin with a slash as a path does.
 _BASE64 = r"(?=[^\d]*\d)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?:/[A-Za-z0-9+/]{18,}={1,2}|/[A-Za-z0-9+/]{39})\Z"
-_PLAIN = re.compile(rf"[0-9.:,-]+|[a-z]+(?:[-_ ][a-z]+)*|(?!{_BASE64})[~./].*|[A-Za-z]:\\.*|\$.*", re.DOTALL)
-_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s:/@]*:(?P<password>[^\s/@]+)@", re.IGNORECASE)
+_PLAIN = late(rf"[0-9.:,-]+|[a-z]+(?:[-_ ][a-z]+)*|(?!{_BASE64})[~./].*|[A-Za-z]:\\.*|\$.*", re.DOTALL)
+_IN_URL = late(r"[a-z][a-z0-9+.-]*://[^\s:/@]*:(?P<password>[^\s/@]+)@", re.IGNORECASE)
 
 
 def environment_secrets(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

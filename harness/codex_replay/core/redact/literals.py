@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from codex_replay.core.redact.shapes import PATH_BEFORE
-from codex_replay.core.redact.text import ESCAPE_REST, WORD, Finder, Span, word_start
+from codex_replay.core.redact.text import ESCAPE_REST, WORD, Finder, Span, late, word_start
 
 SHORT = 8  # characters: a literal of fewer is replaced only where it is by itself ("k" not in "chunked")
 _SEPARATOR = rb"(?:\\{0,64}/|\\{1,64}|%2[Ff]|%5[Cc])"
-_HARMLESS = re.compile(r"[!#-\[\]-~ ]*")
-_PLAIN_RUN = re.compile(r"[A-Za-z0-9]+")
+_HARMLESS = late(r"[!#-\[\]-~ ]*")
+_PLAIN_RUN = late(r"[A-Za-z0-9]+")
 _SEGMENT_END = rb"(?![A-Za-z0-9_~\x80-\xff-]|\.[A-Za-z0-9_]|%(?!2[Ff]|5[Cc]|2[026]|3[ABCDabcd]))"
 
 
@@ -81,7 +81,7 @@ def _within_a_word(data: bytes, start: int, end: int) -> bool:
     return data[end - 1] in WORD and data[end : end + 1] != b"" and data[end] in WORD
 
 
-_BEFORE = re.compile(PATH_BEFORE + rb"(?P<private>/private)?\Z")
+_BEFORE = late(PATH_BEFORE + rb"(?P<private>/private)?\Z")
 
 
 def _paths_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], Iterator[Span]]:

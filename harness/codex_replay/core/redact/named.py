@@ -23,7 +23,7 @@ from codex_replay.core.redact.rules import (
     looks_random,
     weak_kind_of_name,
 )
-from codex_replay.core.redact.text import Span, string_end, word_start
+from codex_replay.core.redact.text import Span, late, string_end, word_start
 
 #: Blanks, no-break and zero-width ones and the colours of a terminal included.
 _SPACE = r"(?:[ \t\r\n]|\\{1,64}(?:[nrt]|u00a0|u200b)|\xc2\xa0|\xe2\x80\x8b|(?:\x1b|\\{1,64}u001b)\[[0-9;]{0,12}m){0,16}+"
@@ -56,38 +56,38 @@ _AFTER_WORD = (
     + rf"(?P<bare_sep>=>|{_ARROW}|===?(?={_SPACE}{_QUOTE})|[:?]=|[:=]|{_WIDE_COLON}|%3d|(?<=[ ])(?:\|[ ]|(?={_QUOTE})))"
     + rf"{_MARK}{_SPACE}{_BLOCK}{_BEFORE_VALUE}{_TRIPLE}(?P<bare_open>{_QUOTE})?)"
 )
-_BARE = re.compile(rb"(?:(?!%26)[^\x00-\x20\"'&\\;|<>(){}\[\]`])++")
+_BARE = late(rb"(?:(?!%26)[^\x00-\x20\"'&\\;|<>(){}\[\]`])++")
 # A closed single-quoted string may contain escaped double quotes; an unclosed one must not run past the string around it.
-_SINGLE = re.compile(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++[^\"'\\\r\n])*+")
+_SINGLE = late(rb"(?:[^'\"\\\r\n]|\\++[^\r\n])*+(?=')|(?:[^'\"\\\r\n]|\\++[^\"'\\\r\n])*+")
 # What is around a string in JSON at any depth.
-_AFTER_STRING = re.compile(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
-_BEFORE_STRING = re.compile(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
-_LINE_END = re.compile(rb"[ \t]{0,8}(?:[\r\n]|\\{1,64}[nr])")
-_PROMPT = re.compile(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
-_HEADER_LINE = re.compile(rb"[^\r\n\"'\\]++")
-_COOKIE_LINE = re.compile(rb"[ ]*[^\s=;,\[({]++=[^\s=]")
-_CALL = re.compile(rb"[A-Za-z_]\w*+(?:(?:\.|::)[A-Za-z_]\w*+)*+")
+_AFTER_STRING = late(rb"(?:\s|\\{1,64}[nrt]){0,64}+(?:[,:}\])]|\Z)")
+_BEFORE_STRING = late(rb"(?:[:,\[{(]|\A)(?:\s|\\{1,64}[nrt]){0,32}\Z")
+_LINE_END = late(rb"[ \t]{0,8}(?:[\r\n]|\\{1,64}[nr])")
+_PROMPT = late(rb"\([ ]?[fFrRbBuU]?'[^'\r\n]{0,200}\Z")  # input('Password: ')
+_HEADER_LINE = late(rb"[^\r\n\"'\\]++")
+_COOKIE_LINE = late(rb"[ ]*[^\s=;,\[({]++=[^\s=]")
+_CALL = late(rb"[A-Za-z_]\w*+(?:(?:\.|::)[A-Za-z_]\w*+)*+")
 #: A value in a cell of a table, or in backticks: a digit and letters of both cases (or signs).
 _MIXED = rb"(?=[^\s|`]*[0-9])(?=[^\s|`]*[a-z])(?=[^\s|`]*[A-Z!#@^*+?])(?P<value>[^\x00-\x20|`\"'\\<>${}]{8,256}+)"
-_CELL = re.compile(_MIXED + rb"`?[ ]*\|")
-_TICKED = re.compile(b"`" + _MIXED + b"`")
+_CELL = late(_MIXED + rb"`?[ ]*\|")
+_TICKED = late(b"`" + _MIXED + b"`")
 #: A value after an arrow: no call, no path, and no name of a type such as `TokenKind2`.
-_POINTED = re.compile(
+_POINTED = late(
     rb"(?![^\x00-\x20\"']*[(\[/])(?!(?i:argon|pbkdf|base|sha)-?[0-9])"
     + PARTS["no_type"].encode()
     + rb"(?:(?=[A-Za-z]{0,64}[0-9])(?P<key>[A-Za-z0-9]{20,256}+)|"
     + _MIXED
     + rb")(?=[\x00-\x20\"'\\,;\])]|\Z)"
 )
-_SCHEME = re.compile(
+_SCHEME = late(
     rb"(?i)[ ]*(?:bearer|basic|token|digest|negotiate|api-?key|key|bot|oauth|dpop|ssws|geniekey|splunk)(?:[ \t+]|%20)++"
 )
-_NEXT_VALUE = re.compile(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
-_NEXT_ITEM = re.compile(rb"[ \t\r\n]{0,16}+,?[ \t\r\n]{0,16}+(?P<open>\\{0,63}[\"'])")
-_PAIR_BEFORE = re.compile(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")
-_CALL_BEFORE = re.compile(rb"\w\(\s{0,8}\\{0,63}[\"'][\w.]{0,48}\Z")
-_WORD_LIKE = re.compile(rb"[^\s|;\\]{4,256}")
-_HEADER_NAME = re.compile(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-[a-z-]+")
+_NEXT_VALUE = late(rb"(?i)\\{0,63}[\"']value\\{0,63}[\"']\s{0,8}:\s{0,8}(?P<open>\\{0,63}[\"'])")
+_NEXT_ITEM = late(rb"[ \t\r\n]{0,16}+,?[ \t\r\n]{0,16}+(?P<open>\\{0,63}[\"'])")
+_PAIR_BEFORE = late(rb"(?:[\[,(]\s{0,8}[\[(])\s{0,8}\\{0,63}[\"']\Z")
+_CALL_BEFORE = late(rb"\w\(\s{0,8}\\{0,63}[\"'][\w.]{0,48}\Z")
+_WORD_LIKE = late(rb"[^\s|;\\]{4,256}")
+_HEADER_NAME = late(r"(?i)(?:proxy-)?authorization|(?:set-)?cookie|[a-z]+-[a-z-]+")
 
 
 @cache
@@ -136,7 +136,7 @@ def find_named(word: str, data: bytes, low: bytes) -> Iterator[Span]:
                 yield from secret_parts(data, kind, first, last)
 
 
-_NAME_REST = re.compile(rb"[a-z0-9_-]{0,64}+")
+_NAME_REST = late(rb"[a-z0-9_-]{0,64}+")
 
 
 def _name_end(low: bytes, start: int) -> int:
@@ -302,7 +302,7 @@ def _second_of_pair(data: bytes, found: re.Match[bytes], start: int, name: str, 
 
 
 # A comma separates cookies only before another NAME= (several Set-Cookie headers joined), not in `Expires=Wed, 21 Oct`.
-_COOKIE = re.compile(rb"\s*+([^=;,]*+)=?((?:[^;,]|,(?!\s*+[^;,=\s]++=))*+)[;,]?")
+_COOKIE = late(rb"\s*+([^=;,]*+)=?((?:[^;,]|,(?!\s*+[^;,=\s]++=))*+)[;,]?")
 _COOKIE_ATTRIBUTES = (b"path", b"domain", b"expires", b"max-age", b"samesite", b"priority", b"version")
 
 
@@ -335,8 +335,8 @@ def _whole(data: bytes, kind: str, start: int, end: int) -> Iterator[Span]:
         yield Span(start, end, kind)
 
 
-_FLAG = re.compile(rb"--([a-z][a-z0-9-]{1,48}+)[ \t]{1,8}+(?!-)(?P<quote>\\{0,63}[\"'])?")
-_IN_SINGLE = re.compile(rb"[^'\"\\\r\n]++(?=')")
+_FLAG = late(rb"--([a-z][a-z0-9-]{1,48}+)[ \t]{1,8}+(?!-)(?P<quote>\\{0,63}[\"'])?")
+_IN_SINGLE = late(rb"[^'\"\\\r\n]++(?=')")
 
 
 def find_flags(data: bytes, low: bytes) -> Iterator[Span]:

@@ -10,25 +10,25 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from codex_replay.core.redact.rules import EMAIL, JWT, KEY_FORM, UUID, is_sk_key, kind_of_name
+from codex_replay.core.redact.text import late
 
 _UUID_START = b"0edac7ed-0000-4000-8000-"
 _MAIL_END = b"@redacted.example"
 _SIGNATURE_START = b"cmVkYWN0ZWQt"  # base64url of "redacted-"
 _PREFIXES = rb"sk-|gh[pousr]_|github_pat_|glpat-|AKIA-|ASIA-|xox[abceoprs]-|xapp-|AIza-|ya29\.|hf_|npm_|[srp]k_(?:live|test)_"
 _OWNERS = rb"user-|org-|proj_|acct_"
-_NUMBERED = re.compile(
+_NUMBERED = late(
     rb"(?P<word>(?:" + _PREFIXES + rb"|" + _OWNERS + rb")?redacted-(?:[a-z]{2,9}-){0,2})(?P<n>[1-9][0-9]{0,8})(?![0-9])"
 )
-_NUMBERED_MAIL = re.compile(rb"(?P<word>user-)(?P<n>[1-9][0-9]{0,8})(?:@|%40)redacted\.example")
-_NUMBERED_UUID = re.compile(_UUID_START + rb"(?P<n>[0-9]{12})(?![0-9A-Za-z])")
-_NUMBERED_JWT = re.compile(rb"\." + _SIGNATURE_START + rb"(?P<sig>[A-Za-z0-9_-]{2,12})(?![A-Za-z0-9_-])")
-_OWNER = re.compile(_OWNERS)
-_HOME_NAME = re.compile(rb"user(?:-[1-9][0-9]{0,8})?")
+_NUMBERED_MAIL = late(rb"(?P<word>user-)(?P<n>[1-9][0-9]{0,8})(?:@|%40)redacted\.example")
+_NUMBERED_UUID = late(_UUID_START + rb"(?P<n>[0-9]{12})(?![0-9A-Za-z])")
+_NUMBERED_JWT = late(rb"\." + _SIGNATURE_START + rb"(?P<sig>[A-Za-z0-9_-]{2,12})(?![A-Za-z0-9_-])")
+_OWNER = late(_OWNERS)
+_HOME_NAME = late(rb"user(?:-[1-9][0-9]{0,8})?")
 
 # What a kind is called inside a placeholder, where its own name would not do.
 _WORDS = {"api-key": "key", "env": "secret", "url-password": "password"}
@@ -37,7 +37,7 @@ _HARMLESS_CLAIMS = frozenset(
     {"alg", "typ", "iss", "aud", "scp", "scope", "amr", "acr", "client_id", "azp", "auth_provider", "token_type", "enc"}
     | {"chatgpt_plan_type", "plan_type", "locale", "zoneinfo"}
 )
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?\Z")
+_DATE = late(r"\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?\Z")
 
 
 def is_placeholder(text: bytes) -> bool:

@@ -20,18 +20,18 @@ from codex_replay.core.redact.named import secret_parts
 from codex_replay.core.redact.placeholders import Placeholders
 from codex_replay.core.redact.rules import kind_of_name, weak_kind_of_name
 from codex_replay.core.redact.shapes import FINDERS
-from codex_replay.core.redact.text import BLOCK, Shadow, Shortened, Span, Unquoted, middles
+from codex_replay.core.redact.text import BLOCK, Shadow, Shortened, Span, Unquoted, late, middles
 from codex_replay.core.redact.triggers import Triggers
 from codex_replay.core.wire import json_text
 
 _ROUNDS = 32  # each round leaves less to find; more than three were never seen
 LONG_WORD = 2 * BLOCK
 _PERCENT_LEVELS = 2  # an address in a query of an address
-_ODD_ESCAPE = re.compile(rb"\\u00[2-7]")  # of a character that needs no escape
-_ENCODED = re.compile(rb"[^\s\"'\\<>]+")
+_ODD_ESCAPE = late(rb"\\u00[2-7]")  # of a character that needs no escape
+_ENCODED = late(rb"[^\s\"'\\<>]+")
 _USER_NAMES = ("USER", "LOGNAME", "USERNAME")
-_ROOT = re.compile(rb"(\\*/|%2[Ff])(root)")
-_ASSIGNMENT = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)\Z", re.DOTALL)
+_ROOT = late(rb"(\\*/|%2[Ff])(root)")
+_ASSIGNMENT = late(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)\Z", re.DOTALL)
 
 
 class Redactor:

@@ -7,8 +7,9 @@ prefixes of the common key issuers.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from codex_replay.core.redact.text import late
 
 # A name, in snake case, and what its value is. A longer name that ends in "_" and one of these means the same
 # (chatgpt_account_id, x-api-key, newPassword).
@@ -57,7 +58,7 @@ _NO_TOKENS = frozenset({"page", "next", "continuation", "sync", "cursor", "eos",
 _NO_KEYS = frozenset({"partition", "shard", "cache", "idempotency", "routing", "sort", "dedup"})
 
 #: Words that stand directly before a short name (`dbpass`); `bypass` and `compass` are no names of passwords.
-_SHORT_NAME = re.compile(r"(?:db|sql|mysql|user|root|admin|login|mail|smtp|ftp)?(?:pass|pwd)")
+_SHORT_NAME = late(r"(?:db|sql|mysql|user|root|admin|login|mail|smtp|ftp)?(?:pass|pwd)")
 
 # Environment-like names, upper snake case.
 _ENV_PARTS = ("SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY", "APIKEY")
@@ -68,8 +69,8 @@ _ENV_HARMLESS = (
     *("SECRET_NAME", "SECRET_FILE", "SECRET_ARN", "PASSWORD_FILE", "KEY_FILE", "KEY_NAME", "APPLICATION_CREDENTIALS"),
     *("_PATH", "_DIR", "_URL", "_LENGTH", "_COUNT", "_LIMIT", "_TIMEOUT", "_TTL", "_HASHERS", "_POLICY", "_HEADER"),
 )
-_ENV_NAME = re.compile(r"[A-Z][A-Z0-9_]*\Z")
-_HUMP = re.compile(r"([a-z0-9])([A-Z])")
+_ENV_NAME = late(r"[A-Z][A-Z0-9_]*\Z")
+_HUMP = late(r"([a-z0-9])([A-Z])")
 
 # A word that each name above must contain, in lower case: the finders search for it. A test keeps the two in step.
 NAME_WORDS = (
@@ -95,7 +96,7 @@ NAME_WORDS = (
 
 
 #: Values that stand for a secret: references to a variable, templates (also cut off by the end of a chunk), words of an example.
-_STAND_INS = re.compile(
+_STAND_INS = late(
     rb"\$\{[A-Za-z_]\w*(?::?[?+][^{}]*|:?[-=])?\}|\$(?:\{\w*)?|\$\([^\r\n]*|`[^`\r\n]*`|\$?\{\{[^{}]*+(?:\}\}?)?"
     rb"|<[\w .-]+>\]?|\[[A-Za-z]+(?: [a-z]+)+\]|realm="
     rb"|\.+|\*+|\.[*+].*|(?:\xe2\x80\xa2|\\{1,64}u2022)+|%(?:\(\w+\))?s|:[a-z_]+|\{[\w.]+\}|[0-9]+(?:\.[0-9]+)+"
@@ -104,7 +105,7 @@ _STAND_INS = re.compile(
     rb"|(?i:required|nullable|sometimes)(?:\|[^\s]*)?|\.{1,2}/[^\s]*"  # a rule of Laravel, a file
     rb"|(?i:your[-_ ][a-z_ -]{2,40})|\[?(?i:redacted|filtered)\]?/?|\$[0-9@*]|(?:sk|pk|rk|ghp|hf)[-_](?:\.{3})?"
 )
-_VARIABLE = re.compile(rb"\$([A-Za-z_]\w*)")
+_VARIABLE = late(rb"\$([A-Za-z_]\w*)")
 _SHORT_VARIABLE = 4  # characters: `$PW`
 
 
@@ -136,8 +137,8 @@ def is_same_name(name: str, value: bytes) -> bool:
     return bool(telling) or word.lower() == own or (word[:1].isupper() and word.rstrip("0123456789").lower() == own)
 
 
-_NO_LETTERS = re.compile(r"[^a-z0-9]")
-_SENTENCE = re.compile(rb"(?i).*\b(?:passwords?|passphrase|secrets?|tokens?|keys?)\b")
+_NO_LETTERS = late(r"[^a-z0-9]")
+_SENTENCE = late(rb"(?i).*\b(?:passwords?|passphrase|secrets?|tokens?|keys?)\b")
 
 
 def is_description(name: str, value: bytes) -> bool:
@@ -228,18 +229,18 @@ KEY_FORMS: tuple[tuple[str, str], ...] = (
     ("k_live_", "([srp]k_live_)[A-Za-z0-9]{10,}+"),
     ("k_test_", "([srp]k_test_)[A-Za-z0-9]{10,}+"),
 )
-KEY_FORM = re.compile("|".join(form for _, form in KEY_FORMS).encode())
-UUID = re.compile(rb"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
-JWT = re.compile(rb"(eyJ[A-Za-z0-9_-]*+)((?:\.[A-Za-z0-9_-]*+){0,4}+)")
-EMAIL = re.compile(rb"[^\s@\"'\\]{1,128}@[^\s@\"'\\]{1,255}\.[A-Za-z]{2,24}")
+KEY_FORM = late("|".join(form for _, form in KEY_FORMS).encode())
+UUID = late(rb"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}")
+JWT = late(rb"(eyJ[A-Za-z0-9_-]*+)((?:\.[A-Za-z0-9_-]*+){0,4}+)")
+EMAIL = late(rb"[^\s@\"'\\]{1,128}@[^\s@\"'\\]{1,255}\.[A-Za-z]{2,24}")
 
-_SK_FAMILY = re.compile(rb"sk-(?:proj|svcacct|admin|ant|or|live|test|None)-[A-Za-z0-9_-]{6,}")
-_SK_NAME = re.compile(rb"sk(?:-[a-z]{1,12}|-[0-9]{1,3})+")  # `sk-learn-contrib-0`
-_DIGIT = re.compile(rb"[0-9]")
-_LETTER = re.compile(rb"[A-Za-z]")
-_APP_PASSWORD = re.compile(rb"[a-z]{4}(?:-[a-z]{4}){3}(?![a-zA-Z0-9_-])")  # Apple: of one program
-_SIGN = re.compile(rb"[!#@^*+?]")
-_ASSIGNMENT = re.compile(rb"[a-z][a-z0-9_]{0,15}=[a-z0-9]+\Z")  # of code or a log: `pass1=ok`
+_SK_FAMILY = late(rb"sk-(?:proj|svcacct|admin|ant|or|live|test|None)-[A-Za-z0-9_-]{6,}")
+_SK_NAME = late(rb"sk(?:-[a-z]{1,12}|-[0-9]{1,3})+")  # `sk-learn-contrib-0`
+_DIGIT = late(rb"[0-9]")
+_LETTER = late(rb"[A-Za-z]")
+_APP_PASSWORD = late(rb"[a-z]{4}(?:-[a-z]{4}){3}(?![a-zA-Z0-9_-])")  # Apple: of one program
+_SIGN = late(rb"[!#@^*+?]")
+_ASSIGNMENT = late(rb"[a-z][a-z0-9_]{0,15}=[a-z0-9]+\Z")  # of code or a log: `pass1=ok`
 
 
 def is_sk_key(text: bytes) -> bool:

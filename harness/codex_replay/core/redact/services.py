@@ -14,13 +14,13 @@ from functools import lru_cache, partial
 
 from codex_replay.core.redact.placeholders import is_placeholder
 from codex_replay.core.redact.rules import KEY_FORMS
-from codex_replay.core.redact.text import Finder, Span, word_start
+from codex_replay.core.redact.text import Finder, Span, late, word_start
 from codex_replay.core.redact.triggers import LONG
 
 _ALNUM = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_DIGIT = re.compile(rb"[0-9]")
+_DIGIT = late(rb"[0-9]")
 _UUID = "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
-_RUN = re.compile(r"\[([^]]*)\]\{")  # the signs of a key after its prefix
+_RUN = late(r"\[([^]]*)\]\{")  # the signs of a key after its prefix
 _FILLER = 10  # equal signs at the end of an example: `ghp_xxxxxxxxxx`
 _GITLAB = ("ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "imt", "oas", "ffct", "wt")
 

@@ -15,11 +15,11 @@ from codex_replay.core.redact.named import find_flags, find_named
 from codex_replay.core.redact.placeholders import is_home_placeholder, is_placeholder, is_redacted_jwt
 from codex_replay.core.redact.rules import JWT, NAME_WORDS, is_sk_key, is_stand_in
 from codex_replay.core.redact.services import SERVICES
-from codex_replay.core.redact.text import WORD, Finder, Span, word_start
+from codex_replay.core.redact.text import WORD, Finder, Span, late, word_start
 
-_SK_RUN = re.compile(rb"sk-[A-Za-z0-9_-]*+")
-_MIXED = re.compile(rb"(?=.*[0-9])(?=.*[a-z]).*[A-Z]")
-_SK_IN_WORD = re.compile(
+_SK_RUN = late(rb"sk-[A-Za-z0-9_-]*+")
+_MIXED = late(rb"(?=.*[0-9])(?=.*[a-z]).*[A-Z]")
+_SK_IN_WORD = late(
     rb"sk-(?:(?:proj|svcacct|admin|ant|or|live|test|None)-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}"
     rb"|(?=[a-zA-Z]*[0-9])(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{20,})"
 )
@@ -65,8 +65,8 @@ def find_jwts(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(found.start(), end, "jwt")
 
 
-_BEARER = re.compile(rb"bearer(?:[ \t+]|%20){1,4}+(?!realm=|error=|scope=)([a-z0-9._~+/=-]++)")
-_PLAIN_WORD = re.compile(rb"[A-Za-z]?[a-z]*[.]?")
+_BEARER = late(rb"bearer(?:[ \t+]|%20){1,4}+(?!realm=|error=|scope=)([a-z0-9._~+/=-]++)")
+_PLAIN_WORD = late(rb"[A-Za-z]?[a-z]*[.]?")
 
 
 def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
@@ -80,19 +80,19 @@ def find_bearers(data: bytes, low: bytes) -> Iterator[Span]:
             yield Span(start, end, "bearer")
 
 
-_PEM = re.compile(
+_PEM = late(
     rb"-----?[ ]?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)[ ]?-----?"
     rb"(?:(?:\s|\\+[nr]){1,4}Comment: \\*\"[^\"\r\n]{0,120}\")?"  # SSH2
     rb"((?:[A-Za-z0-9+/=\s:,.()@<>#;_|]|-(?!-)|\\+[nrt/]?)*+)"
 )
-_PEM_END = re.compile(rb"-----?[ ]?END [A-Z0-9 ]{0,40}PRIVATE KEY")
+_PEM_END = late(rb"-----?[ ]?END [A-Z0-9 ]{0,40}PRIVATE KEY")
 _PEM_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\\"
-_PEM_LINES = re.compile(rb"(?:\s|\\+[nr])*+(?P<lines>.*?)(?:\s|\\+[nr])*\Z", re.DOTALL)
-_LONG_LINE = re.compile(rb"[A-Za-z0-9+/=]{32}")
+_PEM_LINES = late(rb"(?:\s|\\+[nr])*+(?P<lines>.*?)(?:\s|\\+[nr])*\Z", re.DOTALL)
+_LONG_LINE = late(rb"[A-Za-z0-9+/=]{32}")
 _PEM_MOST = 8192  # bytes
-_KEY_LINE = re.compile(rb"[A-Za-z0-9+/=]{12}")
+_KEY_LINE = late(rb"[A-Za-z0-9+/=]{12}")
 #: A line of a key that code or JSON has as a string of its own.
-_STRING_LINE = re.compile(
+_STRING_LINE = late(
     rb"(?:[\s\"',+.;|#>*]|\\+(?:[nrt\"']|\Z)){2,80}+(?:redacted-private-key-[0-9]+|([A-Za-z0-9+/=]{32,}+"
     rb"|[A-Za-z0-9+/=]{4,31}+(?=[^A-Za-z0-9]{1,40}(?:n[^A-Za-z0-9]{1,40})?-----END)))"
 )
@@ -124,14 +124,12 @@ def find_private_keys(data: bytes, low: bytes) -> Iterator[Span]:
 _LOCAL = WORD + b".+" + bytes(range(0x80, 0xC0)) + b"\xc3\xc4\xc5"  # of e-mail addresses, accented letters included
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _LETTER_OF_DOMAIN = rb"(?:[A-Za-z0-9-]|[\xc3-\xc5][\x80-\xbf])"
-_AT_DOMAIN = {
-    at: re.compile(at.encode() + rb"((?:" + _LETTER_OF_DOMAIN + rb"{1,63}\.){1,8}[A-Za-z]{2,24})") for at in ("@", "%40")
-}
+_AT_DOMAIN = {at: late(at.encode() + rb"((?:" + _LETTER_OF_DOMAIN + rb"{1,63}\.){1,8}[A-Za-z]{2,24})") for at in ("@", "%40")}
 _UNITS = (b"service", b"socket", b"timer", b"target", b"mount", b"slice", b"scope", b"device")  # systemd: user@1000.service
 
 
 #: Versions of packages (`foo@1.2.3.tgz`) and sizes of pictures (`icon@2x.png`).
-_NO_DOMAIN = re.compile(
+_NO_DOMAIN = late(
     rb"^(?:v?[0-9]+\.[0-9]|[0-9](?:\.[0-9])?x\.)|\.(?:tgz|tar|gz|zip|png|jpe?g|gif|svg|webp|js|mjs|ts|css|md|json|whl"
     rb"|conf|cfg|ini|txt|log|ya?ml|toml|lock|html?|xml|exe|dll|jar|dylib|csv|sql|tsx|jsx)$"
 )
@@ -155,8 +153,8 @@ def find_emails(pattern: re.Pattern[bytes], data: bytes, low: bytes) -> Iterator
         yield Span(start, found.end(), "email")
 
 
-_URL_USER = re.compile(rb"://[^\s/\"'@:\\]{0,64}:\Z")
-_URL_PASSWORD = re.compile(rb":/{1,2}[^\s/\"'@:\\]{0,64}+:([^\s/\"'@\\]{1,256}+)@")
+_URL_USER = late(rb"://[^\s/\"'@:\\]{0,64}:\Z")
+_URL_PASSWORD = late(rb":/{1,2}[^\s/\"'@:\\]{0,64}+:([^\s/\"'@\\]{1,256}+)@")
 
 
 def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
@@ -176,10 +174,10 @@ def find_url_passwords(data: bytes, low: bytes) -> Iterator[Span]:
 # --- home directories -----------------------------------------------------------------------------------------------------------
 
 _NAME = rb"(?P<name>(?:[a-z0-9._@+~$-]|[\x80-\xff]|\\+u(?!00[01])[0-9a-f]{4})++)"
-_HOMES = {word: re.compile(word.encode() + rb"(?:/|(?P<slashes>\\{1,64}+)|%2f|%5c)" + _NAME) for word in ("home", "users")}
-_LETTER_ESCAPE = re.compile(rb"u(?!00[01])[0-9a-fA-F]{4}")
-_MORE_NAME = re.compile(rb"(?:[ ][A-Z][\w.-]*+){1,2}(?=\\\\|\\(?![nrt\"])|\")")  # C:\Users\Ann Lee\
-_ROOT = re.compile(rb"(?:/|%2[Ff])root(?![A-Za-z0-9_~-]|\.[A-Za-z0-9_])")
+_HOMES = {word: late(word.encode() + rb"(?:/|(?P<slashes>\\{1,64}+)|%2f|%5c)" + _NAME) for word in ("home", "users")}
+_LETTER_ESCAPE = late(rb"u(?!00[01])[0-9a-fA-F]{4}")
+_MORE_NAME = late(rb"(?:[ ][A-Z][\w.-]*+){1,2}(?=\\\\|\\(?![nrt\"])|\")")  # C:\Users\Ann Lee\
+_ROOT = late(rb"(?:/|%2[Ff])root(?![A-Za-z0-9_~-]|\.[A-Za-z0-9_])")
 # What may be before an absolute path: nothing, no letter of a path, the end of an escape, a compiler's flag, a known mount,
 # the sides of a diff (a//tmp/x b//tmp/x), a key of Codex's configuration (projects./tmp/x.trust_level).
 PATH_BEFORE = (
@@ -187,15 +185,15 @@ PATH_BEFORE = (
     rb"|\x1b\[[0-9;]*m|\\u001[bB]\[[0-9;]*m)"
 )
 _SEP = rb"(?:/|%2[Ff])"
-_POSIX_BEFORE = re.compile(
+_POSIX_BEFORE = late(
     PATH_BEFORE
     + rb"(?:/(?:mnt|cygdrive)/[a-z]|/[a-z]|/(?:var|private|export|usr|data|host_mnt)|/System/Volumes/Data|/Volumes/[\w -]{1,32})?"
     + _SEP
     + rb"\Z"
 )
-_WINDOWS_BEFORE = re.compile(rb"(?:[A-Za-z](?::|%3[Aa])(?:/|\\+|%5[Cc]|%2[Ff])|(?i:wsl[$.\w]*)\\+[\w.-]+\\+)\Z")
+_WINDOWS_BEFORE = late(rb"(?:[A-Za-z](?::|%3[Aa])(?:/|\\+|%5[Cc]|%2[Ff])|(?i:wsl[$.\w]*)\\+[\w.-]+\\+)\Z")
 _PLAIN_BEFORE = frozenset(bytes([byte]) for byte in b" \t\r\n\"'=:,;(){}[]`|>")  # the common case of the above, spared a regex
-_ROOT_BEFORE = re.compile(PATH_BEFORE + rb"\Z")
+_ROOT_BEFORE = late(PATH_BEFORE + rb"\Z")
 _NOT_PERSONAL = (b"shared", b"public", b"default", b"linuxbrew")
 
 

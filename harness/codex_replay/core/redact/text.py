@@ -10,7 +10,26 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from functools import partial
+from typing import Any, AnyStr, NamedTuple, cast
+
+
+class _Late:
+    def __init__(self, form: str | bytes, flags: int) -> None:
+        self._compile = partial(re.compile, form, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._compile(), name)
+        setattr(self, name, value)
+        return value
+
+
+def late(form: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return a regular expression that is compiled at its first use.
+
+    To compile the expressions of all finders takes longer than the rest of the redactor's import, and a text needs few of them.
+    """
+    return cast("re.Pattern[AnyStr]", _Late(form, flags))
 
 
 class Span(NamedTuple):
@@ -34,10 +53,10 @@ class Finder(NamedTuple):
 
 
 WORD = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-_COLOUR = re.compile(rb"(?:\x1b|\\u001[bB]|\\x1b|\\e|\\033)\[[0-9;]*\Z")
-_COLOUR_END = re.compile(rb"[0-9]*[A-Za-z]")
-ESCAPE_REST = re.compile(rb"[nrtbf]|u[0-9a-fA-F]{4}")
-_PERCENT_REST = re.compile(rb"[0-9a-fA-F]{2}")
+_COLOUR = late(rb"(?:\x1b|\\u001[bB]|\\x1b|\\e|\\033)\[[0-9;]*\Z")
+_COLOUR_END = late(rb"[0-9]*[A-Za-z]")
+ESCAPE_REST = late(rb"[nrtbf]|u[0-9a-fA-F]{4}")
+_PERCENT_REST = late(rb"[0-9a-fA-F]{2}")
 
 
 def word_start(data: bytes, end: int, letters: bytes = WORD) -> int:
@@ -87,7 +106,7 @@ class Shadow:
     its offsets to the original text.
     """
 
-    ESCAPE = re.compile(rb"(?<!\\)(\\+)(?:u00([2-7][0-9a-fA-F])|/)")
+    ESCAPE = late(rb"(?<!\\)(\\+)(?:u00([2-7][0-9a-fA-F])|/)")
 
     def __init__(self, data: bytes) -> None:
         # Arrays and not lists: a text of some MB may consist of escapes.
@@ -137,7 +156,7 @@ class Shadow:
 class Unquoted(Shadow):
     """A text with its percent escapes (`%3A`) decoded, and the mapping of its offsets to the original text."""
 
-    ESCAPE = re.compile(rb"%(0[9aAdD]|[2-7][0-9a-fA-F])")
+    ESCAPE = late(rb"%(0[9aAdD]|[2-7][0-9a-fA-F])")
 
     @staticmethod
     def _resolved(found: re.Match[bytes]) -> tuple[int, bytes]:

@@ -10,11 +10,10 @@ group.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from codex_replay.core.redact.text import Finder, Span
+from codex_replay.core.redact.text import Finder, Span, late
 
 LONG = 13  # the number of characters of a word that may be a key
 ALL_LETTERS = 24  # and of one without a digit, as those of Hugging Face are
@@ -27,10 +26,10 @@ _PIECES = (
     "echo ", "secret", "key", "http", "private-", "=", "/", " ", "%", "--", "(", "user", "org", "openai", "device", "pass", "pw",
     "auth", "art", "eyj", "snmp", "cli", "sql",
 )  # fmt: skip
-_LETTER = re.compile("[g-z]")  # numbers, hashes and uuids have none of these
+_LETTER = late("[g-z]")  # numbers, hashes and uuids have none of these
 _WINDOW = 1 << 18  # bytes
 #: All but the last of the control characters that follow each other in a long text: a dump of binary data. No trigger has one.
-_CONTROLS = re.compile(rb"(?:\\{1,8}u00[01][0-9a-f]){1,512}(?=\\{1,8}u00[01][0-9a-f])")
+_CONTROLS = late(rb"(?:\\{1,8}u00[01][0-9a-f]){1,512}(?=\\{1,8}u00[01][0-9a-f])")
 _CONTROLS_FROM = 1 << 14  # bytes
 MOST = 1 << 21  # characters of parts that are remembered; when there would be more, all are forgotten
 
