@@ -101,10 +101,8 @@ def read(done: Exchange) -> Answer:
     if done.is_stream:
         for event in done.events:
             must_be_an_object(event)
-    else:
-        assert isinstance(done.json, dict), f"the answer must be a JSON object, not {short(done.json)}"
-    if done.is_stream:
         return _chat_stream(done) if chat else _responses_stream(done)
+    assert isinstance(done.json, dict), f"the answer must be a JSON object, not {short(done.json)}"
     return _chat(done.json) if chat else _responses(done.json)
 
 
