@@ -107,8 +107,8 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
     last = done.events[-2:][0].value
     if not isinstance(last, dict):
         raise AssertionError(
-            f"The chunk with the usage must be the last event before `data: [DONE]`, but the stream ends with "
-            f"{done.shown(-300)}. Clients stop to read at [DONE]."
+            "Clients stop reading at `data: [DONE]`, so the chunk with the usage must come directly before it. "
+            f"The stream ends with {done.shown(-300)}."
         )
     must_be("`choices` of the last chunk before [DONE]", last["choices"], [])
     usage = last["usage"]

@@ -84,7 +84,7 @@ def _unquoted(text: str) -> list[Any]:
 
 
 def lone_surrogate(value: Any, where: str = "") -> str | None:
-    """Return the place of a text or a key in a JSON value that UTF-8 cannot encode; return None if there is none."""
+    """Return the place of the first text or key that UTF-8 cannot encode, such as `turns[0].items[1]`; None if all can be."""
     if isinstance(value, str):
         return None if all(not "\ud800" <= char <= "\udfff" for char in value) else where or "the script"
     if isinstance(value, list):
