@@ -29,6 +29,7 @@ REFUSED = {
     "NaN": (b'{"model":NaN}', "NaN"),
     "UTF-16": ('{"a":1}'.encode("utf-16"), "UTF-8"),
     "nothing": (b"", "no JSON value"),
+    "a byte-order mark": (b"\xef\xbb\xbf{}", "it begins with a byte-order mark"),
 }
 
 

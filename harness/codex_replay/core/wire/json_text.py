@@ -111,7 +111,8 @@ def loads(data: bytes, scan: Scan = _scan) -> Any:
 
             value, end = scan(text, start)
     except StopIteration as stop:
-        raise NotJson(f"no JSON value at character {stop.value}") from None
+        bom = text.startswith("\ufeff")
+        raise NotJson("it begins with a byte-order mark" if bom else f"no JSON value at character {stop.value}") from None
     except RecursionError:
         raise OutOfBounds("nested too deeply") from None
     except NotJson:
