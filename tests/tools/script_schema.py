@@ -12,6 +12,7 @@ from typing import Any
 from codex_fakes.model.faults import NAMES, PARAMETERS, parameters
 from codex_replay.protocol.script.keys import (
     ACTION_KEYS,
+    ANSWER_KEYS,
     CHANGE_KEYS,
     DAY,
     DENIED_KEYS,
@@ -51,7 +52,7 @@ REQUEST: dict[str, Any] = {
     },
 }
 _HEADER_NAME = {"type": "string", "pattern": r"^[^\s:\"\x00-\x20\x7f-\uffff]+$"}
-_HEADER_TEXT = {"type": "string", "pattern": r"^[^\r\n\x00]*$"}
+_HEADER_TEXT = {"type": "string", "not": {"pattern": r"[\r\n\x00]"}}
 
 
 def _faults() -> dict[str, Any]:
@@ -83,7 +84,6 @@ KINDS: dict[str, Any] = {
     "text or texts": {"anyOf": [STRING, TEXTS]},
     "arguments": {"type": ["object", "string"]},
     "auth": {"anyOf": [{"enum": ["auto", "none", "api_key", "chatgpt"]}, OBJECT]},
-    "answers": OBJECT,
     "account": {"anyOf": [{"enum": ["api_key", "chatgpt"]}, {"type": "object", "required": ["type"]}]},
     "match": {"anyOf": [{"type": "string", "minLength": 1}, REQUEST]},
     "times": {"anyOf": [COUNT, {"const": "always"}]},
@@ -124,6 +124,8 @@ def _object(table: Mapping[str, tuple[Any, bool]], **fixed: Any) -> dict[str, An
 KINDS["actions"] = {"type": "array", "items": _object(ACTION_KEYS)}
 _CHANGES = [_object(table, type={"const": kind}) for kind, table in CHANGE_KEYS.items()]
 KINDS["changes"] = {"type": "object", "additionalProperties": {"anyOf": _CHANGES}}
+_ANSWER = {**_object(ANSWER_KEYS), "oneOf": [{"required": ["result"]}, {"required": ["error"]}]}
+KINDS["answers"] = {"type": "object", "additionalProperties": {"anyOf": [_ANSWER, {"type": "array", "items": _ANSWER}]}}
 KINDS["denied"] = _object(DENIED_KEYS)
 KINDS["usage"] = {"anyOf": [{"type": "null"}, _object(USAGE_KEYS)]}
 

@@ -24,7 +24,7 @@ class Handshakes:
         #: "off" (426), "on" or "only" (HTTP is refused).
         self.mode: str = given.get("mode", "on" if given else "off")
         self.compression: bool = given.get("compression", True)
-        self.headers: list[tuple[str, str]] = list(given.get("headers", {}).items())
+        self.headers: list[tuple[str, str]] = list(given.get("headers", ()))
         self.prewarm: Turn | None = given.get("prewarm_turn")
         faults = given.get("handshakes", [])
         self._always = faults if isinstance(faults, str) else None

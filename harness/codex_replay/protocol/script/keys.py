@@ -30,7 +30,7 @@ SCRIPT_KEYS = {
     "$schema": ("string", False),
 }
 WEBSOCKET_KEYS = _keys(
-    mode=("off", "on", "only"), handshakes="handshakes", compression="boolean", headers="object", prewarm="object"
+    mode=("off", "on", "only"), handshakes="handshakes", compression="boolean", headers="headers", prewarm="object"
 )
 #: What may become of a handshake, besides an HTTP status: it is granted, closed unanswered, or reset.
 HANDSHAKES = ("ok", "closed", "reset", *(f"http_{status}" for status in (400, 401, 403, 404, 426, 429, 500, 502, 503)))
@@ -52,6 +52,8 @@ RESULT_KEYS = {
     **_keys(actions="actions", approval="boolean", reason="string or null", amendment="strings or null", error="string"),
     **_keys(denied="denied", hang="boolean", timed_out="boolean", later="string", success="boolean", changes="changes"),
 }
+#: An answer of fake-codex that a script gives to a method (docs/fake-codex.md).
+ANSWER_KEYS = _keys(params="any", result="any", error="any")
 DENIED_KEYS = {**_OUTPUT, **_keys(timed_out="boolean", final="boolean")}
 ACTION_KEYS = _keys(
     "type cmd",
@@ -134,35 +136,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_answers(value: object) -> bool:
-    """Return True if the value maps each method to an answer or a list of answers.
-
-    Each answer must have either `result` or `error`.
-    """
-    if not isinstance(value, dict):
-        return False
-    for given in value.values():
-        for one in given if isinstance(given, list) else [given]:
-            if (
-                not isinstance(one, dict)
-                or not one.keys() <= {"params", "result", "error"}
-                or ("result" in one) == ("error" in one)
-            ):
-                return False
-    return True
-
-
-def _is_headers(value: object) -> bool:
-    """Return True if HTTP can send the headers in `value`: no name has a space or a colon, and no value has several lines."""
-    pairs = list(value.items()) if isinstance(value, dict) else value
-    if not isinstance(pairs, list) or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        return False
-    if not all(isinstance(each, str) for pair in pairs for each in pair):
-        return False
-    named = all(name and name.isascii() and name.isprintable() and not set(name) & set(' :"') for name, _ in pairs)
-    return named and not any(set(text) & set("\r\n\0") for _, text in pairs)
-
-
 def _is_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
@@ -181,16 +154,19 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "websocket": ('"off", "on", "only" or an object', lambda v: v in ("off", "on", "only") or isinstance(v, dict)),
     "handshakes": (
         f"one of {', '.join(HANDSHAKES)}, or a list of these",
-        lambda v: v in HANDSHAKES if isinstance(v, str) else isinstance(v, list) and all(one in HANDSHAKES for one in v),
+        lambda v: v in HANDSHAKES if isinstance(v, str) else isinstance(v, list),
     ),
-    "answers": ('an object of method names, each with {"params", "result" or "error"} or a list of these', _is_answers),
+    "answers": (
+        'an object of method names, each with {"params", "result" or "error"} or a list of these',
+        lambda v: isinstance(v, dict),
+    ),
     "account": ('"api_key", "chatgpt" or an object with "type"', lambda v: v in ("api_key", "chatgpt") or isinstance(v, dict)),
     "match": ("a marker (string) or an object", lambda v: isinstance(v, str | dict) and v != ""),
     "times": ('a whole number (1 or more), or "always"', lambda v: v == "always" or (_is_int(v) and v > 0)),
     "status": ("an HTTP status from 200 to 599", lambda v: _is_int(v) and 200 <= v <= 599),
     "headers": (
         "an object of strings, or a list of [name, value] pairs, each a valid HTTP header",
-        _is_headers,
+        lambda v: isinstance(v, dict | list),
     ),
     "usage": ("null, or an object of whole numbers", lambda v: v is None or isinstance(v, dict)),
     "count": ("a whole number, 0 or more", lambda v: _is_int(v) and v >= 0),
@@ -263,12 +239,48 @@ def _wrong_object(value: Any, table: Keys, where: str, what: str) -> str | None:
     return wrong_key(value, table, where, what)
 
 
-#: The kinds of values with keys of their own -> a function that returns the error in a value at a place of the script, or None.
+def _wrong_handshakes(given: str | list[Any], where: str) -> str | None:
+    for i, one in enumerate(given if isinstance(given, list) else ()):
+        if one not in HANDSHAKES:
+            return f"{where}[{i}] must be one of {listed(HANDSHAKES)}, not {named(one)}."
+    return None
+
+
+def _wrong_headers(headers: Mapping[Any, Any] | list[Any], where: str) -> str | None:
+    """Return the error for a header that HTTP cannot send: the name has a space or a colon, or the value has several lines."""
+    for i, pair in enumerate(headers if isinstance(headers, list) else headers.items()):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            return f"{where}[{i}] must be a pair [name, value], not {named(pair)}."
+        name, text = pair
+        if not isinstance(name, str) or not (name and name.isascii() and name.isprintable()) or set(name) & set(' :"'):
+            return f"{where}: {named(name)} cannot be the name of an HTTP header."
+        if not isinstance(text, str) or set(text) & set("\r\n\0"):
+            place = f"[{i}][1]" if isinstance(headers, list) else f"[{compact(name)}]"
+            return f"{where}{place} must be a string of one line, not {named(text)}."
+    return None
+
+
+def _wrong_answers(answers: dict[str, Any], where: str) -> str | None:
+    for method, given in answers.items():
+        place = f"{where}[{compact(method)}]"
+        for i, one in enumerate(given if isinstance(given, list) else [given]):
+            here = f"{place}[{i}]" if isinstance(given, list) else place
+            if wrong := _wrong_object(one, ANSWER_KEYS, here, "an answer"):
+                return wrong
+            if ("result" in one) == ("error" in one):
+                return f'{here} must have either "result" or "error".'
+    return None
+
+
+#: The kinds of values that have parts -> a function that returns the error in a value at a place of the script, or None.
 _NESTED: dict[str, Callable[[Any, str], str | None]] = {
     "result": lambda value, where: wrong_key(value, RESULT_KEYS, where, "the result of a call"),
     "denied": lambda value, where: wrong_key(value, DENIED_KEYS, where, "the output in the sandbox"),
     "actions": _wrong_actions,
     "changes": _wrong_changes,
+    "handshakes": _wrong_handshakes,
+    "headers": _wrong_headers,
+    "answers": _wrong_answers,
 }
 
 

@@ -118,11 +118,8 @@ def _websocket(given: str | Mapping[str, Any], defaults: Mapping[str, Any]) -> M
     if isinstance(given, str):
         return {"mode": given}
     _check_keys(given, WEBSOCKET_KEYS, "websocket", "websocket")
-    for name, text in given.get("headers", {}).items():
-        if not isinstance(text, str):
-            raise BadScript(f"websocket.headers.{name} must be a string, not {named(text)}.")
     turn = _turn(given["prewarm"], defaults, "websocket.prewarm") if "prewarm" in given else None
-    return {"mode": "on", **given, "prewarm_turn": turn}
+    return {"mode": "on", **given, "headers": _headers(given.get("headers", {})), "prewarm_turn": turn}
 
 
 def _turn(value: object, defaults: Mapping[str, Any], where: str) -> Turn:
