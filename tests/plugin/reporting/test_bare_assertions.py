@@ -37,6 +37,16 @@ def test_long_values_are_shown_where_they_differ() -> None:
     assert "c'" in found
 
 
+def test_long_objects_are_shown_by_the_members_that_differ() -> None:
+    long = {f"member{i}": i for i in range(30)}
+    expected = {**long, "at": {"x": 1, "y": 2}, "gone": None}
+    found = required("assert x == y", TITLE, (expected, {"at": {"y": 3, "x": 1}, "more": [4], **long}))
+    assert found == f"Not met: {TITLE} Expected {{'at': {{'y': 2}}, 'gone': None}}, actual {{'at': {{'y': 3}}, 'more': [4]}}."
+    # The order of members is not a difference.
+    found = required("assert x == y", TITLE, ({**long, "at": {"x": 1, "y": 2}, "n": 1}, {"n": 2, "at": {"y": 2, "x": 1}, **long}))
+    assert found == f"Not met: {TITLE} Expected {{'n': 1}}, actual {{'n': 2}}."
+
+
 def test_a_report_has_it(pytester: pytest.Pytester) -> None:
     pytester.mkdir("suites")
     pytester.path.joinpath("suites/test_shown.py").write_text(

@@ -35,9 +35,30 @@ def required(text: str, title: str, compared: tuple[Any, Any] | None) -> str | N
     if compared is None:
         found = f"This is false: {truncate(line.removeprefix('assert '), LONGEST_VALUE)}"
     else:
-        expected, actual = excerpts([describe(value) for value in compared], LONGEST_VALUE, BEFORE)
+        texts = [describe(value) for value in compared]
+        if max(map(len, texts)) > LONGEST_VALUE:
+            texts = [describe(value) for value in _differing(*compared)]
+        expected, actual = excerpts(texts, LONGEST_VALUE, BEFORE)
         found = f"Expected {expected}, actual {actual}"
     return f"Not met: {title} {found}."
+
+
+def _differing(expected: Any, actual: Any) -> tuple[Any, Any]:
+    """Return two objects with only the members that differ, and any other values unchanged."""
+    if not (type(expected) is type(actual) is dict):
+        return expected, actual
+    left: dict[Any, Any] = {}
+    right: dict[Any, Any] = {}
+    for key in expected | actual:
+        if key not in actual:
+            left[key] = expected[key]
+        elif key not in expected:
+            right[key] = actual[key]
+        else:
+            one, other = _differing(expected[key], actual[key])
+            if describe(one) != describe(other):  # not `one != other`, because a case may compare values of any type
+                left[key], right[key] = one, other
+    return left, right
 
 
 def explain(report: pytest.TestReport, error: BaseException, title: str, compared: tuple[Any, Any] | None) -> None:
