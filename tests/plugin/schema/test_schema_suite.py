@@ -211,3 +211,8 @@ def test_a_live_subject_that_generates_other_files_turns_the_suite_red(tmp_path)
     done = run_suite(*options)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "ended with status 2 and wrote no schemas: no such command" in done.stdout
+
+
+def test_a_missing_file_is_named_with_its_program() -> None:
+    with pytest.raises(AssertionError, match=r"The schemas of codex@later have no file v1/NewConversationParams\.json\."):
+        BundleFiles({}, "codex@later").json("v1/NewConversationParams.json")

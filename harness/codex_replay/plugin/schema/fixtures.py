@@ -44,6 +44,8 @@ class BundleFiles(Mapping[str, bytes]):
 
     def json(self, name: str) -> Any:
         """Return the decoded JSON of the schema file `name`."""
+        if name not in self._files:
+            raise AssertionError(f"The schemas of {self.origin} have no file {name}.")
         return json.loads(self._files[name])
 
 
