@@ -75,6 +75,11 @@ def tool(
     return {"type": "function", "function": body} if endpoint == "chat" else {"type": "function", **body}
 
 
+def more_tools(endpoint: str) -> list[Any]:
+    """Return 126 function tools; with two others, a request has 128, the largest number that OpenAI accepts."""
+    return [tool(endpoint, f"tool{number}", NOTE, f"Tool {number}") for number in range(126)]
+
+
 def asking(endpoint: str, prompt: str) -> dict[str, Any]:
     """Return the body of a request to an endpoint, with only a prompt."""
     return {"messages": [{"role": "user", "content": prompt}]} if endpoint == "chat" else {"input": prompt}

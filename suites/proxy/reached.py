@@ -140,6 +140,22 @@ def must_be_paired(proxy: Proxy, *calls: Called) -> None:
             raise AssertionError(f"{wrong}\n{shown(body, number)}")
 
 
+def must_be_encoded_once(proxy: Proxy, where: str, key: str) -> None:
+    """Check that the arguments of an earlier call reach the model as one JSON text, not as a JSON text within another one.
+
+    A proxy may write a call as a JSON object or as markup; then the arguments are a quoted text behind a colon or `=`.
+    """
+    __tracebackhide__ = True
+    for number, body in enumerate(model_bodies(proxy), 1):
+        for path, text in strings(body):
+            if found := re.search(rf'(?<![:=\s\\])\s*"\{{\\"{key}\\"', text):
+                shown = text[max(0, found.start() - 60) : found.end() + 60]
+                raise AssertionError(
+                    f"{where} of the client's request is a JSON text already, but the proxy encoded it once more ({path} of "
+                    f"request {number} to the model): {shown!r}. Pass on the client's `arguments` unchanged."
+                )
+
+
 def _items(body: Any, kind: str) -> list[tuple[str, Any]]:
     given = body.get("input")
     items = enumerate(given if isinstance(given, list) else [])

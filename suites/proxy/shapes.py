@@ -125,7 +125,7 @@ CHUNK: dict[str, Any] = {
     "usage?": ("null", _USAGE),
 }
 ERROR: dict[str, Any] = {
-    "error": {"message": "word", "type?": "word|null", "param?": "word|null", "code?": "word|integer|null"},
+    "error": {"message": "word", "type": "word", "param?": "word|null", "code?": "word|integer|null"},
 }
 MODELS: dict[str, Any] = {
     "object": "=list",

@@ -14,7 +14,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.no_end import SUBMISSIONS
 from suites.proxy.answers import arguments, must_have_messages, must_say, read
-from suites.proxy.expected import ENDLESS, ENDPOINTS, NOTE, WORKS, asking, native, tool
+from suites.proxy.expected import ENDLESS, ENDPOINTS, NOTE, WORKS, asking, more_tools, native, tool
 from suites.proxy.failures import (
     AT_ONCE,
     DIED,
@@ -200,7 +200,8 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     """The model gets the tools with name, description and parameters, as tools of the request or in the instructions."""
     second = tool(endpoint, "saveNote", NOTE, description="Saves lanterns.")
-    proxy.post(endpoint, {"tools": [tool(endpoint, "getFileTree", description="Lists herons."), second]})
+    tools = [tool(endpoint, "getFileTree", description="Lists herons."), second, *more_tools(endpoint)]
+    proxy.post(endpoint, {"tools": tools})
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)
         if "getFileTree" not in message and "getfiletree" in message.lower():
@@ -215,6 +216,7 @@ def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
             ("saveNote", "the name of the second tool"),
             ("title", "the schema of the parameters of the second tool"),
             ("Saves lanterns.", "the description of the second tool"),
+            ("tool125", f"the last of the {len(tools)} tools"),
         ):
             escaped = json.dumps(word)[1:-1].replace("\\", "\\\\")  # in a JSON text inside a text
             assert word in message or escaped in message, (

@@ -19,12 +19,14 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from suites.proxy.answers import must_have_messages, read
 from suites.proxy.expected import CALLS, ENDPOINTS, PATHS, WORKS, asking, tool
-from suites.proxy.failures import served_again, settle
+from suites.proxy.failures import served_again, settle, with_optional
 from suites.proxy.reached import model_bodies, shown, strings
-from suites.proxy.saying import must_be, short
+from suites.proxy.saying import must_be, must_be_answered, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model(turns=[{"items": ["Hi."], "times": "always"}])]
 
+#: A model of Codex that the other requests of the suite do not name.
+OTHER = "gpt-5.2-codex"
 HEALTH = ("/healthz", "/readyz")
 #: The model is silent before its first word, and again in the middle; a proxy may keep the connection alive meanwhile.
 SILENCE = {"type": "wait", "ms": 1500}
@@ -100,7 +102,8 @@ def continued(proxy: Proxy, earlier: str, body: dict[str, Any], **given: Any) ->
             "(after a new start of the app-server: with thread/resume), or refuse the field with status 400 or 404."
         )
     error = done.json["error"]
-    assert "previous_response_id" in json.dumps(error), f"the error must name previous_response_id; it is {error!r}"
+    names = ["previous_response_id", *(body.keys() & {"model"})]
+    assert any(name in json.dumps(error) for name in names), f"the error must name previous_response_id; it is {error!r}"
     return None
 
 
@@ -127,8 +130,13 @@ def test_an_earlier_response_is_known_or_refused(proxy: Proxy, stream: bool) -> 
     first = proxy.responses({"input": "The heron is called Ada.", "stream": stream}, env=KEPT)
     answer = next(event.value["response"] for event in first.events if event.value.get("response")) if stream else first.json
     settle(proxy)
-    if continued(proxy, answer["id"], {}, env=KEPT):
+    if continued(proxy, answer["id"], {"model": OTHER}, env=KEPT):
         must_know(proxy, "called Ada")
+        must_be(
+            "The model that answers a request with previous_response_id, which names another model than the earlier request,",
+            model_bodies(proxy)[-1]["model"],
+            OTHER,
+        )
 
 
 @EARLIER
@@ -234,6 +242,67 @@ def test_the_output_of_a_call_of_an_earlier_response(proxy: Proxy) -> None:
     if done := continued(proxy, first.json["id"], {"input": items}, env=KEPT):
         must_know(proxy, "Eleven herons")
         must_be("The text of the answer to the output of a tool", read(done).text, "Herons.")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("model-reaches-model", "PAY-08", source="OpenAI API reference", says="model: used to generate the response")
+def test_the_model_of_each_request(proxy: Proxy, endpoint: str) -> None:
+    """Each request is answered by the model that it names, also if an earlier request of the conversation named another one."""
+    messages: list[Any] = []
+    for model, text in ((OTHER, ""), ("gpt-5.2", "And now?")):
+        messages.append({"role": "user", "content": proxy.prompt(text) if text else proxy.prompt()})
+        before = len(proxy.model_calls())
+        given = {"model": model, "messages" if endpoint == "chat" else "input": messages}
+        done = proxy.post(endpoint, given, ok=False)
+        if done.status in (400, 404) and "model" in json.dumps(done.json.get("error")):
+            pytest.skip(f"not verified: the proxy refuses the model {model}: {done.shown()}")
+        must_be_answered(done, 200, f"for the model {model}")
+        settle(proxy)
+        for body in model_bodies(proxy)[before:]:
+            must_be(f"The model that Codex used for a request with `model: {model}`", body["model"], model)
+        messages.append({"role": "assistant", "content": "Hi."})
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec("workdir-reaches-model", "PAY-10")
+def test_the_folder_of_commands(proxy: Proxy, endpoint: str) -> None:
+    """The commands of the model run in the folder PROXY_CODEX_WORKDIR, which Codex names in its request to the model."""
+    folder = "/tmp/heron-work"
+    proxy.post(endpoint, env={"PROXY_CODEX_WORKDIR": folder})
+    for number, body in enumerate(model_bodies(proxy), 1):
+        if not any(folder in text for _, text in strings(body)):
+            raise AssertionError(
+                f"PROXY_CODEX_WORKDIR is {folder}, but Codex names another folder to the model: send the value as `cwd` of "
+                f"thread/start, turn/start or newConversation.\n{shown(body, number)}"
+            )
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+@pytest.mark.spec(
+    "json-object-reaches-model", source="OpenAI API reference", says='response_format: {"type": "json_object"} enables JSON mode'
+)
+def test_json_mode(proxy: Proxy, endpoint: str) -> None:
+    """The format `json_object` reaches the model, as a format or as an instruction, or the proxy refuses it."""
+    proxy.post(endpoint)
+    settle(proxy)
+    calls = model_bodies(proxy)
+    wanted = {"type": "json_object"}
+    asked = {"response_format": wanted} if endpoint == "chat" else {"text": {"format": wanted}}
+    if not with_optional(proxy, lambda **more: proxy.post(endpoint, more), **asked)[1]:
+        return
+    for body in model_bodies(proxy)[len(calls) :]:
+        kind = ((body.get("text") or {}).get("format") or {}).get("type")
+        if not kind and occurrences(body, "json") <= occurrences(calls[0], "json"):
+            raise AssertionError(
+                "The client asked for JSON with the format `json_object`, and the proxy answered 200, but the request to the "
+                "model is the same as without the format: the client cannot parse a text. Add a sentence to "
+                "developerInstructions (`Answer with one JSON object.`), or refuse the format with status 400."
+            )
+
+
+def occurrences(body: Any, word: str) -> int:
+    """Return how often a request to the model contains a word, in any case."""
+    return sum(text.lower().count(word) for _, text in strings(body))
 
 
 @pytest.mark.parametrize("path", HEALTH)

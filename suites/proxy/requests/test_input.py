@@ -141,6 +141,11 @@ def test_function_call(proxy: Proxy) -> None:
             f"expected a line of `items` that begins with [function_call and names getFileTree, got {lines}"
         )
         must_have("The text of `items`", texts(params), "a/b")
+        if twice := [line for line in calls if '{\\"path\\"' in line]:
+            raise AssertionError(
+                f"The arguments of a call are a JSON text already, but the proxy encoded them once more: {twice[0]!r}. Write the "
+                "client's `arguments` unchanged behind the head of the line."
+            )
         must_have("The text of `items`", texts(params), "getFileTree", "three files", "And now?")
 
 

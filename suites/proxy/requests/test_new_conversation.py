@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NOTE, TREE, tool
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NOTE, TREE, more_tools, tool
 from suites.proxy.failures import must_be_served_without
 from suites.proxy.saying import must_be, must_be_answered, must_be_same, must_be_unset, must_have, must_lack, only
 
@@ -66,8 +66,10 @@ def test_instructions_are_no_base_instructions(proxy: Proxy) -> None:
 @pytest.mark.spec("newconversation-dynamic-tools", "HAND-25", "SCHEMA-07")
 def test_dynamic_tools(proxy: Proxy) -> None:
     """On responses each function tool becomes a dynamic tool, in order, with its unchanged schema."""
-    tools = [tool("responses"), tool("responses", "saveNote", NOTE, "Save it")]
+    tools = [tool("responses"), tool("responses", "saveNote", NOTE, "Save it"), *more_tools("responses")]
     found = proxy.responses({"tools": tools}).params(METHOD)["dynamicTools"]
+    must_be("The number of dynamicTools", len(found), len(tools))
+    found = found[:2]
     must_be("`name` of dynamicTools", [each["name"] for each in found], ["getFileTree", "saveNote"])
     must_be("`description` of dynamicTools", [each["description"] for each in found], ["List files", "Save it"])
     must_be_same("`inputSchema` of dynamicTools", [each["inputSchema"] for each in found], [TREE, NOTE])

@@ -17,6 +17,7 @@ from suites.proxy.failures import is_refused, must_be_served_with_calls, must_be
 from suites.proxy.reached import (
     Called,
     model_bodies,
+    must_be_encoded_once,
     must_be_paired,
     must_not_be_the_users,
     must_reach,
@@ -272,6 +273,7 @@ def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool, declared: bool
     must_reach(proxy, (name, "getFileTree"))
     must_reach(proxy, (arguments, NORTH.path), (path(endpoint, 2), NORTH.output))
     must_be_paired(proxy, NORTH)
+    must_be_encoded_once(proxy, arguments, "path")
     if parts:
         must_reach(proxy, (f"{path(endpoint, 2)} (its second part)", MORE))
 

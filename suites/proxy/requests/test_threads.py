@@ -14,7 +14,20 @@ import pytest
 
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from suites.proxy.answers import must_say
-from suites.proxy.expected import EFFECTIVE, ENDLESS, ENDPOINTS, NOTE, SPEAKS_V2, SUM, TREE, format_of, native, tool
+from suites.proxy.expected import (
+    AS_SPECIFIED,
+    EFFECTIVE,
+    ENDLESS,
+    ENDPOINTS,
+    NOTE,
+    SPEAKS_V2,
+    SUM,
+    TREE,
+    WORKS,
+    format_of,
+    native,
+    tool,
+)
 from suites.proxy.failures import with_optional
 from suites.proxy.saying import must_be, must_be_one_of, must_be_same, must_have, only, short, with_env
 
@@ -60,6 +73,7 @@ def test_the_two_calls(proxy: Proxy, endpoint: str, stream: bool) -> None:
     must_be("The calls of one request", sent, [START, TURN])
 
 
+@pytest.mark.proxy_profile(AS_SPECIFIED, WORKS, SPEAKS_V2)
 @pytest.mark.spec("threads-handshake", "EDIT-04", "EDIT-05", "EDIT-06", "EDIT-07")
 def test_the_handshake(proxy: Proxy) -> None:
     """The proxy sends each app-server `initialize` and, after the answer, `initialized`, before any other message."""

@@ -368,7 +368,10 @@ def understand(body, chat):
             for t in tools
         ]
     call = {"input": texts}
-    wanted = ((body.get("response_format") or {}).get("json_schema") if chat else (body.get("text") or {}).get("format")) or {}
+    shape = (body.get("response_format") if chat else (body.get("text") or {}).get("format")) or {}
+    if shape.get("type") == "json_object":
+        opening["developerInstructions"] = "\n\n".join([*developer, "Answer with one JSON object."])
+    wanted = (shape.get("json_schema") if chat else shape) or {}
     if wanted.get("schema") and "no-schema" not in DEFECTS:
         call["outputSchema"] = wanted["schema"]
     if effort := body.get("reasoning_effort") if chat else (body.get("reasoning") or {}).get("effort"):

@@ -322,6 +322,8 @@ function understand(body, chat) {
   // Codex always sends the tool choice `auto`, so the instructions name the choice.
   const choice = body.tool_choice?.function?.name ?? body.tool_choice?.name ?? body.tool_choice
   if (body.tools?.length && choice && !['auto', 'none'].includes(choice)) developer.push(`Tool choice: ${choice}.`)
+  const format = chat ? body.response_format : body.text?.format
+  if (format?.type === 'json_object') developer.push('Answer with one JSON object.')
   // Codex takes only functions; a tool of another type is left out.
   const declared = body.tool_choice === 'none' ? [] : body.tools ?? []
   const tools = declared.filter((tool) => tool.type === 'function').map((tool) => tool.function ?? tool)
@@ -332,8 +334,7 @@ function understand(body, chat) {
     ...(tools.length ? { dynamicTools } : {}),
     ...(defects.has('unknown-members') ? { parallelToolCalls: true } : {}),
   }
-  const format = chat ? body.response_format?.json_schema : body.text?.format
-  const schema = defects.has('no-schema') ? undefined : format?.schema
+  const schema = defects.has('no-schema') ? undefined : (chat ? format?.json_schema : format)?.schema
   const effort = chat ? body.reasoning_effort : body.reasoning?.effort
   const turn = { input, ...(schema ? { outputSchema: schema } : {}), ...(effort ? { effort } : {}) }
   const v1 = input.filter((item) => item.type === 'text').map((item) => ({ type: 'text', data: { text: item.text } }))

@@ -7,7 +7,7 @@ from typing import Any
 from codex_replay.reference.proxy.asking import payloads
 from codex_replay.reference.proxy.exchange import Exchange
 from codex_replay.reference.proxy.wire.app_server import ANSWERS, AppServer, Message
-from tests.strength.proxy_variants.patching import Params, after, drop, in_call, in_params, put, variant
+from tests.strength.proxy_variants.patching import PATCHES, Params, after, drop, in_call, in_params, put, variant
 
 
 def in_method(method: str, change: Any) -> None:
@@ -66,6 +66,9 @@ def no_initialized() -> None:
         pass
 
     AppServer.notify = nothing
+
+
+PATCHES["no-initialized-that-works"] = PATCHES["no-initialized-as-specified"] = PATCHES["no-initialized"]
 
 
 @variant

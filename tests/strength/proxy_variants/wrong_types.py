@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,11 +10,12 @@ from codex_replay.reference.proxy import app
 from codex_replay.reference.proxy.answering import responses
 from codex_replay.reference.proxy.answering.chat import ChatAnswer
 from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
+from codex_replay.reference.proxy.asking import normalise
 from codex_replay.reference.proxy.asking.normalise import Asked
 from codex_replay.reference.proxy.errors import ProxyError, bad_request
 from codex_replay.reference.proxy.settings import Settings
 from codex_replay.reference.proxy.wire.app_server import AppServer
-from tests.strength.proxy_variants.patching import after, variant
+from tests.strength.proxy_variants.patching import PATCHES, after, put, variant
 from tests.strength.proxy_variants.wrong_answers import in_events, in_values, in_whole
 
 
@@ -192,6 +194,68 @@ def a_schema_stays() -> None:
 
 
 # -- parts of a request that are lost or moved
+
+
+@variant
+def an_earlier_model_stays_in_the_conversation() -> None:
+    """A continued conversation keeps the model of its first request, also on chat, where its first message identifies it."""
+    models: dict[str, Any] = {}
+    continues()
+
+    def keep(asked: Asked, *_: Any) -> Asked:
+        return asked._replace(model=models.setdefault(asked.items[0].value.split("\n")[0].removeprefix("[user] "), asked.model))
+
+    after(app, "chat_request", keep)
+    after(app, "responses_request", keep)
+
+
+@variant
+def a_previous_response_keeps_its_model() -> None:
+    continues()
+    old = app.responses_request
+
+    def request(body: dict[str, Any], settings: Settings) -> Asked:
+        return old({**body, "model": "gpt-5.2"} if body.get("previous_response_id") else body, settings)
+
+    app.responses_request = request
+
+
+@variant
+def every_model_is_the_default() -> None:
+    _each(lambda asked: asked._replace(model=asked.model._replace(effective="gpt-5.2")))
+
+
+@variant
+def workdir_ignored_that_works() -> None:
+    put("thread/start", cwd="/tmp")
+
+
+@variant
+def json_mode_ignored() -> None:
+    _each(lambda asked: asked._replace(format=None) if (asked.format or {}).get("type") == "json_object" else asked)
+
+
+@variant
+def eight_tools_at_most() -> None:
+    _each(lambda asked: asked._replace(tools=asked.tools._replace(definitions=asked.tools.definitions[:8])))
+
+
+PATCHES["eight-tools-at-most-that-work"] = PATCHES["eight-tools-at-most"]
+
+
+@variant
+def arguments_in_the_history_encoded_twice() -> None:
+    old = normalise._call
+    normalise._call = lambda name, call_id, given, transcript: old(name, call_id, json.dumps(given), transcript)
+
+
+PATCHES["arguments-in-the-history-encoded-twice-that-work"] = PATCHES["arguments-in-the-history-encoded-twice"]
+
+
+@variant
+def errors_without_a_type() -> None:
+    whole = ProxyError.body.fget
+    ProxyError.body = property(lambda self: {name: value for name, value in whole(self).items() if name != "type"})
 
 
 def _each(change: Callable[[Asked], Asked]) -> None:

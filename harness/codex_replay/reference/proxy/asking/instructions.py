@@ -72,6 +72,12 @@ def native_choice(tools: Tools) -> list[str]:
     return [f'You MUST call the tool "{tools.forced}".'] if tools.choice == "forced" else []
 
 
+def json_rule(shape: Any) -> str:
+    """Return the rule for a model whose answer must be JSON without a schema: Codex has no setting for `json_object`."""
+    wanted = isinstance(shape, dict) and shape.get("type") == "json_object"
+    return "Answer with one JSON object, and with no other text." if wanted else ""
+
+
 def joined(parts: Iterable[str]) -> str | None:
     """Return the blocks of the instructions in order, separated by blank lines, or None if there are no blocks."""
     return "\n\n".join(part for part in parts if part.strip()) or None

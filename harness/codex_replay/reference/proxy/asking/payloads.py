@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codex_replay.reference.proxy.asking.instructions import joined, native_choice, tool_instructions
+from codex_replay.reference.proxy.asking.instructions import joined, json_rule, native_choice, tool_instructions
 from codex_replay.reference.proxy.asking.normalise import Asked
 from codex_replay.reference.proxy.settings import Settings
 
@@ -20,7 +20,7 @@ def developer_instructions(asked: Asked, settings: Settings) -> str | None:
     """Return the developer instructions: how to call tools, the system and developer items, and the client's instructions."""
     report = [tool_instructions(asked.tools)] if in_text(settings) else native_choice(asked.tools)
     system = asked.system if asked.endpoint == "responses" else ()
-    return joined([*report, *system, asked.instructions or ""])
+    return joined([*report, *system, asked.instructions or "", "" if settings.as_specified else json_rule(asked.format)])
 
 
 def base_instructions(asked: Asked, settings: Settings) -> str | None:
