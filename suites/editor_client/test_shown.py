@@ -86,8 +86,8 @@ def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
     """
     why = "Quota exceeded. Check your plan and billing details."
     error: dict[str, Any] = {"message": why, "codexErrorInfo": "usageLimitExceeded", "additionalDetails": None}
-    said = item_completed(type="agentMessage", id="agent1", text=AFTER_ERROR)
-    report = [] if where == "turn" else [notification("error", error=error, willRetry=False), said]
+    late_text = item_completed(type="agentMessage", id="agent1", text=AFTER_ERROR)
+    report = [] if where == "turn" else [notification("error", error=error, willRetry=False), late_text]
     end = completed("failed", None if where == "notification" else why)
     editor = editor_client(server=conversation(*report, end, end=False))
     turn = editor.turn()
