@@ -14,6 +14,7 @@ from suites.editor_client.speech import (
     conversation,
     delta,
     handshake,
+    item_completed,
     notification,
     thread,
     turn,
@@ -72,18 +73,30 @@ def test_a_plan_of_the_app_server(editor_client: EditorClient) -> None:
     assert (turn.of("plan")[-1]["steps"], turn.text) == (wanted, "Planned.")
 
 
+#: A text that the real 0.92.0 and 0.169.0 send after the `error` of a review, and before turn/completed.
+AFTER_ERROR = "Review was interrupted. Please re-run /review and wait for it to complete."
+
+
 @pytest.mark.parametrize("where", ["notification", "turn", "both"])
 @pytest.mark.spec("error-turn", "REAL-98")
 def test_a_turn_that_fails(editor_client: EditorClient, where: str) -> None:
-    """The editor shows the reason from the `error` notification or from the turn, and the prompt ends as failed."""
+    """The editor shows the reason from the `error` notification or from the turn, and the prompt ends as failed.
+
+    The prompt ends at turn/completed, also after an `error` with willRetry false: the server may send more of the turn.
+    """
     why = "Quota exceeded. Check your plan and billing details."
     error: dict[str, Any] = {"message": why, "codexErrorInfo": "usageLimitExceeded", "additionalDetails": None}
-    report = [] if where == "turn" else [notification("error", error=error, willRetry=False)]
+    late_text = item_completed(type="agentMessage", id="agent1", text=AFTER_ERROR)
+    report = [] if where == "turn" else [notification("error", error=error, willRetry=False), late_text]
     end = completed("failed", None if where == "notification" else why)
     editor = editor_client(server=conversation(*report, end, end=False))
     turn = editor.turn()
     assert why in turn.errors
     assert turn.status == "failed"
+    assert turn.text == (AFTER_ERROR if report else ""), (
+        "The prompt ends at turn/completed, not at `error`. After the `error`, the server sent an item/completed of an "
+        f"agentMessage with a text. Before the `end`, the editor reported the text {turn.text!r}"
+    )
 
 
 @pytest.mark.spec("error-retry", "REAL-97")

@@ -24,10 +24,12 @@ Each step is an object with one of these keys:
     send MESSAGE            write a message
     together [MESSAGE...]   write several messages together; one without method and id answers the request expected last
     raw TEXT                write this text unchanged
-    write {...}             change how later bytes are written: `split` (bytes per piece), `eol`, `ascii` (escape all other
-    characters) gate NAME               wait here until the gate is opened quiet SECONDS           wait here until the client has
-    sent nothing for this time stderr BYTES            write this number of bytes to stderr exit STATUS             end
-    immediately stay                    do not end with stdin: wait to be killed
+    write {...}             change how later bytes are written: `split` (bytes per piece), `eol`, `ascii` (escape others)
+    gate NAME               wait here until the gate is opened
+    quiet SECONDS           wait here until the client has sent nothing for this time
+    stderr BYTES            write this number of bytes to stderr
+    exit STATUS             end immediately
+    stay                    do not end with stdin: wait to be killed
 """
 
 from __future__ import annotations

@@ -119,6 +119,15 @@ def test_the_seams_are_free_of_each_other_but_for_causes() -> None:
     assert labels([*START, ask, answer, *events]) != labels([*START, *events, ask, answer])
 
 
+def test_a_client_may_drop_a_connection_before_or_after_it_opens_the_next() -> None:
+    head = {"method": "GET", "path": "/v1/responses", "headers": []}
+    first = [http("client", 1, "request", head), http("client", 1, "ws", {"text": "a"}), http("server", 1, "ws", {"text": "b"})]
+    dropped, opened = http("client", 1, "close", "cut"), http("client", 2, "request", head)
+    rest = [http("server", 2, "response", {"status": 101, "headers": []})]
+    assert labels([*first, dropped, opened, *rest]) == labels([*first, opened, dropped, *rest])
+    assert labels([*first, dropped, opened, *rest]) != labels([first[0], dropped, *first[1:], opened, *rest])
+
+
 def test_exchanges_of_two_threads_may_interleave_and_those_of_one_may_not() -> None:
     a, b = _exchange(1, "t"), _exchange(2, "u")
     threads = [note("thread/started", "t"), note("thread/started", "u")]

@@ -482,6 +482,23 @@ def test_a_message_is_refused_before_its_end_if_it_is_too_long(backend: BackendP
         assert sock.recv(4096)[2:4] == (1009).to_bytes(2, "big")
 
 
+def test_a_close_frame_in_the_middle_of_an_answer_is_answered_at_once(backend: BackendProcess) -> None:
+    """A client library waits for the close frame of the server (10 s in `websockets`), and reads no answer meanwhile."""
+    items = ["a", {"type": "gate", "name": "g"}, "b"]
+    session = backend.session("polite", {"websocket": "on", "turns": [{"items": items}]})
+    with closing(raw(session)) as sock:
+        sock.settimeout(20)
+        sock.sendall(Frame(Opcode.TEXT, request().encode()).serialize(mask=True))
+        assert session.wait_at_gate("g")
+        sock.sendall(b"\x88\x82\0\0\0\0\x03\xe8")
+        found = b""
+        while piece := sock.recv(4096):
+            found += piece
+        assert found[-4:] == b"\x88\x02\x03\xe8"
+        assert b"response.completed" not in found
+    assert session.ledger(2)[1]["end"] == "gone"
+
+
 def test_a_client_that_still_sends_gets_the_close_frame(backend: BackendProcess) -> None:
     """A connection that is closed with unread bytes is reset, and the client loses the close frame."""
     session = backend.session("late", {"websocket": "on", "turns": ["a"]})

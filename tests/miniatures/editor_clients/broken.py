@@ -898,6 +898,18 @@ def first_error_ends() -> None:
 
 
 @variant("shown")
+def final_error_ends() -> None:
+    """Ends the turn at an error that Codex does not retry, though the server sends more of the turn."""
+
+    def error(old: Any, self: Session, params: dict[str, Any]) -> None:
+        old(self, params)
+        if not params.get("willRetry"):
+            self._end("failed")
+
+    patch(Session, "on_error", error)
+
+
+@variant("shown")
 def refusals_are_lost() -> None:
     """Waits for ever when a request is answered with an error."""
     patch(Connection, "answered", lambda old, self, reply: None if "error" in reply else old(self, reply))

@@ -45,6 +45,16 @@ def test_every_fault_has_a_check() -> None:
     assert faults == {line.split()[0] for line in listed.stdout.splitlines()}
 
 
+def test_a_fault_is_made_in_the_version_of_the_app_server(tmp_path: Path) -> None:
+    """A later Codex sends other messages in a turn, so a fault of 0.92.0 shows little about a client of 0.169.0."""
+    editor = f"{sys.executable} {CLIENTS / 'broken.py'} everything-completes {{codex}}"
+    for version in ("0.92.0", "0.169.0"):
+        options = ["--editor-client", editor, "--app-server", f"fake@{version}", "suites/editor_client/test_faults.py"]
+        done = run_suite(tmp_path, *options, "-k", "dies-in-turn.0")
+        assert "1 failed" in done.stdout, done.stdout[-3000:]
+        assert f"/{version} (" in done.stdout, done.stdout[-3000:]
+
+
 def test_a_pair_that_is_not_red_is_noticed(tmp_path: Path) -> None:
     pairs = {"dismiss-declines": ["approval-reply", "approval-shown"]}
     assert TABLE.run(pairs, tmp_path, "--wait", "30") == {"dismiss-declines": ["approval-reply"]}

@@ -219,6 +219,38 @@ def test_the_random_headers_of_a_handshake_are_no_difference(version: str) -> No
     assert {headers.get("sec-websocket-key"), headers.get("sec-websocket-accept")} == {"nonce"}
 
 
+def test_the_random_payload_of_a_ping_is_no_difference_and_that_of_a_wrong_pong_is() -> None:
+    def run(ping: str, pong: str) -> list[Frame]:
+        return [
+            Frame(1, 0.5, "http", "client", "ws", payload={"ping": ping}, conn=1),
+            Frame(2, 0.6, "http", "server", "ws", payload={"pong": pong}, conn=1),
+        ]
+
+    assert equal_after_normalisation(run("abcd", "abcd"), run("\x00\xff12", "\x00\xff12"))
+    assert not equal_after_normalisation(run("abcd", "abcd"), run("abcd", "abce"))
+
+
+@pytest.mark.parametrize(
+    ("version", "headers"),
+    [("0.92.0", ["session_id"]), ("0.169.0", ["session-id"]), ("0.169.0", ["session-id", "thread-id"])],
+)
+def test_the_requests_of_two_threads_come_in_any_order(version: str, headers: list[str]) -> None:
+    """0.92.0 names the thread in `session_id`; 0.169.0 names the session in `session-id`, and the thread in `thread-id`."""
+
+    def asked(conn: int, thread: str, body: str) -> Frame:
+        named = [[name, thread if name == headers[-1] else "s"] for name in headers]
+        return Frame(
+            conn, 0.1, "http", "client", "request", conn=conn,
+            payload={"method": "POST", "path": "/v1/responses", "headers": named, "body": {"input": body}},
+        )  # fmt: skip
+
+    lines = [dumps({"method": "thread/started", "params": {"thread": {"id": thread}}}) for thread in "tu"]
+    before = [Frame(n, 0.1, "rpc", "server", "msg", line + b"\n") for n, line in enumerate(lines)]
+    first, second, again = asked(1, "t", "one"), asked(2, "u", "two"), asked(3, "t", "three")
+    assert equal_after_normalisation([*before, first, second, again], [*before, second, first, again], version)
+    assert not equal_after_normalisation([*before, first, second, again], [*before, again, second, first], version)
+
+
 def test_null_and_nothing_are_told_apart() -> None:
     assert says({"tier": None}, {}) == "$.msg.params.tier: null in the recording, nothing in the live run"
     assert says({}, {"tier": None}) == "$.msg.params.tier: null in the live run, nothing in the recording"

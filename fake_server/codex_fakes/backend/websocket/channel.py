@@ -104,6 +104,8 @@ class Channel:
                     break
                 self._waiting.append(message)
             self._came.set()
+            if message.kind == "close" and self._answered:  # not after the answer (RFC 6455, 5.5.1)
+                self._goodbye(message)
             if message.kind in ("close", "lost"):  # no frame after a close frame counts, not even a ping (RFC 6455, 5.5.1)
                 self._stop_reading()
                 return
@@ -185,15 +187,19 @@ class Channel:
 
     async def _one(self, message: Message) -> None:
         if message.kind == "close":
-            self.send(self.encoder.close(message.code))
-            self.over = True
-            self._exchange.connection.close()
+            self._goodbye(message)
         elif message.kind == "lost":
             self.close(1009 if "too long" in message.why else 1007, message.why)
         elif message.kind != "text":
             self.close(1003, "Send requests as text messages.")
         else:
             await self._request(message.data)
+
+    def _goodbye(self, message: Message) -> None:
+        """Answer a close frame of the client, and end the connection."""
+        self.send(self.encoder.close(message.code))
+        self.over = True
+        self._exchange.connection.close()
 
     async def _request(self, data: bytes) -> None:
         """Convert one message of the client to an HTTP request, and answer it."""

@@ -139,6 +139,8 @@ class Normaliser:
         The path of a request is kept, because it is not a path in the file system.
         """
         normal = self.value(payload)
+        if of == "ws" and type(payload) is dict:  # libraries choose the payload of a ping at random; its pong repeats it
+            normal.update({key: self.name("ping", payload[key]) for key in ("ping", "pong") if key in payload})
         if of == "request" and type(payload) is dict and type(payload.get("path")) is str:
             normal["path"] = self.text(payload["path"])
         if type(payload) is dict and "view" in payload:  # the view already has the value

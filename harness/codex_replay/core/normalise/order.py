@@ -111,7 +111,8 @@ class Marker:
         payload = frame.payload if type(frame.payload) is dict else {}
         if frame.kind == "request":
             self._exchanges += 1
-            thread = next((value for name, value in _headers(payload) if name.lower() == "session_id"), None)
+            named = {name.lower(): value for name, value in _headers(payload)}
+            thread = next((named[name] for name in _THREAD if name in named), None)
             path = str(payload.get("path")).partition("?")[0]
             mark = Mark(lane, f"{lane} {payload.get('method')} {path}", thread, exchange=self._exchanges)
             self._open[frame.conn] = mark._replace(request=self._index)
@@ -120,6 +121,10 @@ class Marker:
         name = payload.get("event") if frame.kind == "sse" else name_of(payload) if frame.kind == "ws" else None
         label = f"{lane} {frame.kind}" + (f" {name}" if name else "")
         return Mark(lane, label, asked.thread, exchange=asked.exchange, request=asked.request)
+
+
+#: The headers that name the thread of a request: that of 0.169.0, and those of versions in which a session has one thread.
+_THREAD = ("thread-id", "session_id", "session-id")
 
 
 def _headers(payload: dict[str, Any]) -> Iterable[tuple[str, str]]:
@@ -238,6 +243,7 @@ def _pattern(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, patterns)) or r"(?!)")
 
 
+_CLIENT_LEAVES = "http> close"
 _ERROR = "rpc< error to "
 _ANSWERS = ("rpc< response to ", _ERROR)
 _LANES = {"rpc>": 0, "rpc<": 1, "http>": 2, "http<": 2}
@@ -307,6 +313,7 @@ def _edges(marks: Sequence[Mark], order: Order) -> tuple[list[list[int]], list[i
     waits = [0] * len(marks)
     last: dict[str | None, dict[Mark, int]] = {}  # thread -> kind of frame -> the latest such frame
     answers: dict[int, int] = {}  # exchange -> the latest part of its answer
+    sent: dict[int, int] = {}  # exchange -> the latest frame of the client
     related: dict[tuple[Mark, Mark], bool] = {}
     for index, mark in enumerate(marks):
         befores = set() if mark.request is None else {mark.request}
@@ -314,7 +321,10 @@ def _edges(marks: Sequence[Mark], order: Order) -> tuple[list[list[int]], list[i
             befores.add(answers.get(mark.exchange, index))
             befores.discard(index)
             answers[mark.exchange] = index
+        elif mark.label == _CLIENT_LEAVES:  # a client may drop a connection before or after it opens the next
+            befores.update({sent[mark.exchange]} if mark.exchange in sent else ())
         else:
+            sent[mark.exchange] = index
             sort = order.kind_of(mark)
             # Only the client's own frames and those of no thread are ordered among all threads.
             narrow = mark.thread is not None and mark.lane != "rpc>"

@@ -30,6 +30,8 @@ from codex_replay.plugin.editor_client.editor import Editor, Turn
 from codex_replay.plugin.reporting.alone import is_alone
 from codex_replay.plugin.reporting.trace import trace_frames_of
 from codex_replay.plugin.reporting.trace_frames import rpc_frames, wire_lines
+from codex_replay.protocol.data_tables import has
+from codex_replay.protocol.versions import DEFAULT
 from codex_replay.shell.codex.shell_tools import for_version, shell_tool
 from codex_replay.shell.process.patience import Patience
 from codex_replay.shell.process.programs import program
@@ -94,7 +96,8 @@ class EditorClient:
         the editor; it cannot be combined with `script` or `server`. `config` is added to the app-server's config.toml
         (default: `ASKS`), and `env` to the environment of the app-server. `fault` names an error that fake-codex makes on
         purpose (docs/fake-codex.md). With `fault`, fake-codex always serves the script, even if `--app-server` names a real
-        server, because a real server cannot make an error on request.
+        server, because a real server cannot make an error on request. fake-codex then imitates the version of that server
+        (0.92.0 if fake-codex cannot imitate that version).
         """
         __tracebackhide__ = True
         root = self.folder / f"editor{len(self.editors) + 1}"
@@ -128,7 +131,9 @@ class EditorClient:
     ) -> tuple[str, BackendSession | None]:
         from codex_replay.shell.codex.home import HermeticHome
 
-        subject = self.subject if fault is None else parse_app_server("fake")
+        subject = self.subject
+        if fault is not None:
+            subject = parse_app_server(f"fake@{subject.version if has('turn', subject.version) else DEFAULT}")
         script = for_version(script if script is not None else [], subject.version)
         argv = subject.argv[:-1] if subject.argv[-1] == "app-server" else subject.argv
         upstream, added, url = None, dict(env), "http://127.0.0.1:9"
