@@ -75,9 +75,17 @@ def tool(
     return {"type": "function", "function": body} if endpoint == "chat" else {"type": "function", **body}
 
 
-def more_tools(endpoint: str) -> list[Any]:
-    """Return 126 function tools; with two others, a request has 128, the largest number that OpenAI accepts."""
-    return [tool(endpoint, f"tool{number}", NOTE, f"Tool {number}") for number in range(126)]
+#: 128 tools, the largest number that OpenAI accepts in a request: their names, descriptions and schemas.
+MANY: list[tuple[str, str, Any]] = [
+    ("getFileTree", "List files", TREE),
+    ("saveNote", "Save it", NOTE),
+    *((f"tool{number}", f"Tool {number}", NOTE) for number in range(126)),
+]
+
+
+def many_tools(endpoint: str) -> list[Any]:
+    """Return the tools of `MANY` in the form that an endpoint requires."""
+    return [tool(endpoint, name, schema, text) for name, text, schema in MANY]
 
 
 def asking(endpoint: str, prompt: str) -> dict[str, Any]:

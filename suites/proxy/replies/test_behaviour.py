@@ -14,7 +14,7 @@ import pytest
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy
 from codex_replay.plugin.proxy.no_end import SUBMISSIONS
 from suites.proxy.answers import arguments, must_have_messages, must_say, read
-from suites.proxy.expected import ENDLESS, ENDPOINTS, NOTE, WORKS, asking, more_tools, native, tool
+from suites.proxy.expected import ENDLESS, ENDPOINTS, NOTE, WORKS, asking, many_tools, native, tool
 from suites.proxy.failures import (
     AT_ONCE,
     DIED,
@@ -200,7 +200,7 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     """The model gets the tools with name, description and parameters, as tools of the request or in the instructions."""
     second = tool(endpoint, "saveNote", NOTE, description="Saves lanterns.")
-    tools = [tool(endpoint, "getFileTree", description="Lists herons."), second, *more_tools(endpoint)]
+    tools = [tool(endpoint, "getFileTree", description="Lists herons."), second, *many_tools(endpoint)[2:]]
     proxy.post(endpoint, {"tools": tools})
     for body in model_bodies(proxy):
         message = json.dumps(body, ensure_ascii=False)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, NOTE, TREE, more_tools, tool
+from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, MANY, NOTE, TREE, many_tools, tool
 from suites.proxy.failures import must_be_served_without
 from suites.proxy.saying import must_be, must_be_answered, must_be_same, must_be_unset, must_have, must_lack, only
 
@@ -66,14 +66,12 @@ def test_instructions_are_no_base_instructions(proxy: Proxy) -> None:
 @pytest.mark.spec("newconversation-dynamic-tools", "HAND-25", "SCHEMA-07")
 def test_dynamic_tools(proxy: Proxy) -> None:
     """On responses each function tool becomes a dynamic tool, in order, with its unchanged schema."""
-    tools = [tool("responses"), tool("responses", "saveNote", NOTE, "Save it"), *more_tools("responses")]
-    found = proxy.responses({"tools": tools}).params(METHOD)["dynamicTools"]
-    must_be("The number of dynamicTools", len(found), len(tools))
-    found = found[:2]
-    must_be("`name` of dynamicTools", [each["name"] for each in found], ["getFileTree", "saveNote"])
-    must_be("`description` of dynamicTools", [each["description"] for each in found], ["List files", "Save it"])
-    must_be_same("`inputSchema` of dynamicTools", [each["inputSchema"] for each in found], [TREE, NOTE])
-    must_be("The members of dynamicTools", [sorted(each) for each in found], [["description", "inputSchema", "name"]] * 2)
+    found = proxy.responses({"tools": many_tools("responses")}).params(METHOD)["dynamicTools"]
+    must_be("The number of dynamicTools", len(found), len(MANY))
+    for at, member in enumerate(("name", "description", "inputSchema")):
+        must_be_same(f"`{member}` of dynamicTools", [each[member] for each in found], [each[at] for each in MANY])
+    wanted = [["description", "inputSchema", "name"]] * len(MANY)
+    must_be("The members of dynamicTools", [sorted(each) for each in found], wanted)
 
 
 @pytest.mark.parametrize("given", [None, ""], ids=["none", "empty"])

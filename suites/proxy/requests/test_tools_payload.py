@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from codex_replay.plugin.proxy.fixture import Proxy
-from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, NOTE, TREE, more_tools, tool
+from suites.proxy.expected import AS_SPECIFIED, CALLS, ENDPOINTS, MANY, NOTE, TREE, many_tools, tool
 from suites.proxy.saying import must_be, must_be_same
 
 pytestmark = [pytest.mark.proxy_profile(AS_SPECIFIED), pytest.mark.model("Hi.")]
@@ -24,15 +24,12 @@ PAYLOADS = pytest.mark.parametrize("method", CALLS[1:])
 @pytest.mark.spec("tools-form", "PAY-14", "PAY-62", "PAY-81", "PAY-95")
 def test_form(proxy: Proxy, endpoint: str, method: str) -> None:
     """The tool definitions are function objects in the nested form, in the order of the request, for both endpoints."""
-    given = [tool(endpoint), tool(endpoint, "saveNote", NOTE, "Save it"), *more_tools(endpoint)]
-    definitions = proxy.post(endpoint, {"tools": given}).params(method)["tools"]["definitions"]
-    must_be("The number of tools.definitions", len(definitions), len(given))
-    definitions = definitions[:2]
-    must_be("`type` of tools.definitions", [each["type"] for each in definitions], ["function", "function"])
-    functions = [each["function"] for each in definitions]
-    must_be("function.name of tools.definitions", [each["name"] for each in functions], ["getFileTree", "saveNote"])
-    must_be("function.description of tools.definitions", [each["description"] for each in functions], ["List files", "Save it"])
-    must_be("function.parameters of tools.definitions", [each["parameters"] for each in functions], [TREE, NOTE])
+    definitions = proxy.post(endpoint, {"tools": many_tools(endpoint)}).params(method)["tools"]["definitions"]
+    must_be("The number of tools.definitions", len(definitions), len(MANY))
+    must_be("`type` of tools.definitions", [each["type"] for each in definitions], ["function"] * len(MANY))
+    for at, member in enumerate(("name", "description", "parameters")):
+        found = [each["function"][member] for each in definitions]
+        must_be(f"function.{member} of tools.definitions", found, [each[at] for each in MANY])
 
 
 @PAYLOADS
