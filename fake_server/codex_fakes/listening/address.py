@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import socket
 import stat
 import sys
-import tempfile
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -68,13 +66,16 @@ def parse(value: str, home: str) -> Address:
 
 
 def default_socket(home: str) -> str:
-    """Return the path of the socket file that `unix://` means.
+    """Return the path of the socket file that `unix://` means, in a folder of `home` that only the user can open.
 
-    Each CODEX_HOME has its own socket file, in a folder that only the user can open.
+    Raises `BadAddress` if the folder cannot be made.
     """
-    folder = os.path.join(tempfile.gettempdir(), f"fake-codex-daemon-{os.getuid()}")
-    os.makedirs(folder, 0o700, exist_ok=True)
-    return os.path.join(folder, hashlib.sha256(home.encode()).hexdigest()[:32])
+    folder = os.path.join(home, "app-server-control")
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+    except OSError as error:
+        raise unusable(error) from None
+    return os.path.join(folder, "app-server-control.sock")
 
 
 def claim(path: str) -> None:

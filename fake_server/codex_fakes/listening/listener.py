@@ -14,6 +14,7 @@ import signal
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
+from weakref import WeakSet
 
 from websockets.asyncio.server import Server, ServerConnection, serve, unix_serve
 from websockets.datastructures import Headers
@@ -64,7 +65,7 @@ class Listener:
         self._news = asyncio.Event()  # there is a message for the shared server, or a client has read one
         self._status = 0
         self._inode = 0  # of the socket file
-        self._open: set[ServerConnection] = set()
+        self._open: WeakSet[ServerConnection] = WeakSet()  # also those whose handshake is not answered
 
     async def serve(self, address: Address) -> int:
         """Listen until a signal arrives or the server ends. Return the exit status."""
@@ -77,7 +78,8 @@ class Listener:
             if driving is not None and not driving.cancel():
                 driving.result()
             for websocket in self._open:
-                websocket.transport.abort()  # as the real one: no close frame
+                if hasattr(websocket, "transport"):  # else asyncio has only just accepted it
+                    websocket.transport.abort()  # as the real one: no close frame
         if address.path:
             with contextlib.suppress(FileNotFoundError):
                 if os.stat(address.path).st_ino == self._inode:  # no other server has taken its place
@@ -99,7 +101,7 @@ class Listener:
             "ping_interval": None,
             "server_header": None,
             "process_request": _respond,
-            "create_connection": patient.Patient,
+            "create_connection": self._connection,
             "close_timeout": 1,
         }
         try:
@@ -122,6 +124,11 @@ class Listener:
 
     # -- one connection -----------------------------------------------------------------------------------------------
 
+    def _connection(self, *given: Any, **options: Any) -> ServerConnection:
+        connection = patient.Patient(*given, **options)
+        self._open.add(connection)
+        return connection
+
     async def _serve(self, websocket: ServerConnection) -> None:
         outgoing: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -133,7 +140,6 @@ class Listener:
                 outgoing.put_nowait(message)
 
         connection = Connection(send)
-        self._open.add(websocket)
         news = self._news if self._shared else asyncio.Event()
         sending = asyncio.create_task(_send(websocket, connection, outgoing, news))
         try:
@@ -148,7 +154,6 @@ class Listener:
                 await outgoing.join()
         finally:
             sending.cancel()
-            self._open.discard(websocket)
 
     async def _receive(self, server: Driven, websocket: ServerConnection, connection: Connection, news: asyncio.Event) -> None:
         """Pass the messages of a client to the server until the client disconnects or the server ends."""

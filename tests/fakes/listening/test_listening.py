@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ class Running:
             self.url = self.banner[1].split()[-1]
             self.port = int(self.url.rpartition(":")[2])
         else:
-            path = Path(listen.removeprefix("unix://"))
+            path = Path(listen.removeprefix("unix://") or f"{env['CODEX_HOME']}/app-server-control/app-server-control.sock")
             while not path.exists() or stat.S_IMODE(path.stat().st_mode) != 0o600:
                 assert self._process.poll() is None
                 time.sleep(0.01)
@@ -310,6 +311,30 @@ def test_a_unix_socket(tmp_path: Path) -> None:
             ready(websocket)
         assert server.stop()[0] == 0
     assert not path.exists()
+
+
+def test_a_unix_socket_without_a_path_is_in_the_home_of_codex() -> None:
+    """The real 0.169.0 has a link there, to a socket file in a folder for temporary files."""
+    with TemporaryDirectory() as home, running(Path(home), "unix://", CODEX_HOME=home) as server:
+        path = Path(home, "app-server-control", "app-server-control.sock")
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        with unix_connect(str(path), "ws://localhost/", **PLAIN) as websocket:
+            ready(websocket)
+        assert server.stop()[0] == 0
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("head", [b"", b"GET / HTTP/1.1\r\nHo"])
+def test_a_signal_does_not_wait_for_a_client_that_has_not_asked(tmp_path: Path, head: bytes) -> None:
+    """Such as a check whether the port is open. The real 0.169.0 ends at once."""
+    with running(tmp_path) as server, socket.create_connection(("127.0.0.1", server.port), 10) as client:
+        client.sendall(head)
+        server.raw("GET /healthz HTTP/1.1\nHost: x\n\n")  # the server knows the other client by now
+        server.send_signal()
+        client.settimeout(5)
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+        assert server.ended() == (0, "")
 
 
 @pytest.mark.parametrize(
