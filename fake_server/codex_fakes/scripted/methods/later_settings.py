@@ -72,14 +72,10 @@ def need_model(session: Session, settings: Settings) -> Settings:
     return settings
 
 
-def warn_of_ignored(thread: Thread, text: str | None) -> None:
-    """Send the warning about ignored settings, if there are any."""
-    if text is not None:
-        thread.emit("warning", {"message": text})
-
-
-def warn_of_tier(session: Session, thread: Thread) -> None:
-    """Send a warning if the client chose a service tier that the model does not have."""
+def warn_of_settings(session: Session, thread: Thread, ignored: str | None) -> None:
+    """Send the warning about ignored settings, if there are any, and one about a service tier that the model does not have."""
+    if ignored is not None:
+        thread.emit("warning", {"message": ignored})
     settings = thread.settings
     if settings.tier is not None and settings.service_tier() is None:
         values = {"tier": settings.tier, "model": settings.model}

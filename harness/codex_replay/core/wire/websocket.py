@@ -115,7 +115,7 @@ class _Inflate(Extension):
             self._decoder = zlib.decompressobj(wbits=-inner.remote_max_window_bits)
         return Frame(frame.opcode, frame.data, frame.fin, False, frame.rsv2, frame.rsv3)
 
-    def chunks(self, frame: Frame) -> Iterator[bytes | bytearray]:
+    def chunks(self, frame: Frame) -> Iterator[bytes | bytearray | memoryview]:
         """Yield the content of a data frame in pieces of at most `_PIECE` bytes.
 
         If the content cannot be decompressed, `why` is the reason, and the pieces end.
@@ -303,7 +303,7 @@ class Decoder:
         if frame.fin:
             self._whole()
 
-    def _add(self, piece: bytes | bytearray) -> None:
+    def _add(self, piece: bytes | bytearray | memoryview) -> None:
         """Add a part of the content to the message that is open."""
         self._done += len(piece)
         self._size += len(piece)
@@ -315,7 +315,7 @@ class Decoder:
             self._check_text(piece)
         self._data += piece
 
-    def _check_text(self, piece: bytes | bytearray, *, final: bool = False) -> None:
+    def _check_text(self, piece: bytes | bytearray | memoryview, *, final: bool = False) -> None:
         try:
             self._utf8.decode(piece, final)
         except UnicodeDecodeError as error:
