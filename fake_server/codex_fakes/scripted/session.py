@@ -373,19 +373,9 @@ class Session:
         return subscription
 
     @property
-    def user_agent(self) -> str:
-        """The result of initialize."""
-        return self.server.user_agent
-
-    @property
     def client_name(self) -> str:
         """The client's name, from its initialize request."""
-        return self.user_agent.partition("/")[0]
-
-    @property
-    def experimental(self) -> bool:
-        """Return True if the client has declared the capability experimentalApi."""
-        return self.server.experimental
+        return self.server.user_agent.partition("/")[0]
 
     def close(self) -> None:
         """Close the ledger."""

@@ -92,7 +92,7 @@ def warn_of_model(session: Session, thread: Thread) -> None:
 def report_settings(session: Session, thread: Thread, before: Settings) -> None:
     """Send the settings of a thread to a client with the capability experimentalApi, if a request has changed them."""
     shown = _shown(session, thread.settings)
-    if session.experimental and shown != _shown(session, before):
+    if session.server.experimental and shown != _shown(session, before):
         session.send({"method": "thread/settings/updated", "params": {"threadId": thread.id, "threadSettings": shown}})
 
 

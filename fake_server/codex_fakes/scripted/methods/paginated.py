@@ -78,7 +78,7 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     thread = session.new_thread(need_model(session, settings))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = tools
-    thread.reads = session.experimental
+    thread.reads = session.server.experimental
     session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
     warn_of_settings(session, thread, ignored)
@@ -98,7 +98,7 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     was_unloaded = not thread.loaded
     if was_unloaded:
         thread.settings = settings_of_old(session, thread, params, KEPT)
-        thread.loaded, thread.reads, thread.failed = True, session.experimental, False
+        thread.loaded, thread.reads, thread.failed = True, session.server.experimental, False
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
@@ -136,7 +136,7 @@ def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> N
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = remember(session, need_model(session, session.settings(params, "v2")), params["history"])
-    thread.reads, thread.preview = session.experimental, preview_of(params["history"])
+    thread.reads, thread.preview = session.server.experimental, preview_of(params["history"])
     session.listen(thread, "v2")
     _status(session, thread, "idle")
     session.answer(request, _resumed(session, thread))

@@ -54,8 +54,8 @@ class Out(Protocol):
 class Server(Protocol):
     """The interface of the server that sends the frames of the threads."""
 
-    user_agent: str
-    experimental: bool
+    user_agent: str  # the result of initialize
+    experimental: bool  # whether the client has declared the capability experimentalApi
     unwanted: frozenset[str]  # notifications that the client does not want
     gaps: float  # the part of the real server's gaps that this one leaves
 
