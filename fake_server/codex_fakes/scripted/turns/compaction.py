@@ -22,26 +22,21 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from codex_fakes.scripted.state.model import Model
+    from codex_fakes.scripted.state.protocols import Turn as AnyTurn
     from codex_fakes.scripted.state.settings import Settings
     from codex_fakes.scripted.state.thread import Thread
 
     Run = Generator[Any, None, None]
 
-    class Turn(Protocol):
+    class Turn(AnyTurn, Protocol):
         """The interface of the turn in which the history is compacted."""
 
-        id: str
-        kind: str
-        settings: Settings
         model: Model
         table: dict[str, Any]
 
         @property
         def thread(self) -> Thread:
             """Return its thread."""
-
-        def sentence(self, key: str, /, **values: Any) -> str:
-            """Return a text of the real server, from "sentences" in turn.json of the Codex version."""
 
         def take_limits(self, given: dict[str, Any]) -> None:
             """Store the rate limits of an answer."""
