@@ -59,6 +59,11 @@ def run(server: Server, thread: str, words: str = "Go on.", **params: Any) -> An
 def conversation(server: Server, **settings: Any) -> str:
     """Do the handshake, start a v1 conversation and listen to it; return its id."""
     server.initialize()
+    return another_conversation(server, **settings)
+
+
+def another_conversation(server: Server, **settings: Any) -> str:
+    """Start a v1 conversation on an initialized server and listen to it; return its id."""
     found: str = server.request("newConversation", {"cwd": server.work, **settings})["conversationId"]
     server.request("addConversationListener", {"conversationId": found})
     return found
@@ -72,6 +77,12 @@ def v1_items(words: str) -> list[dict[str, Any]]:
 def send_words(server: Server, conversation: str, words: str = "Go on.") -> None:
     """Send a v1 user message."""
     assert server.request("sendUserMessage", {"conversationId": conversation, "items": v1_items(words)}) == {}
+
+
+def run_v1(server: Server, conversation: str, words: str = "Go on.") -> Any:
+    """Send a v1 user message and wait for the end of its turn; return the turn."""
+    send_words(server, conversation, words)
+    return ended(server, conversation)
 
 
 def wait_item(server: Server, type: str, which: str = "completed") -> dict[str, Any]:  # noqa: A002 - the protocol's name

@@ -181,12 +181,10 @@ def test_deltas_join_to_the_text(backend: Backend) -> None:
 def test_every_item_that_was_added_is_done(backend: Backend) -> None:
     """Each item that the stream adds is finished exactly once, with the same id and type."""
     answer = greeted(backend)
-    added = [
-        (event["output_index"], event["item"]["id"], event["item"]["type"]) for event in answer.of("response.output_item.added")
-    ]
-    done = [
-        (event["output_index"], event["item"]["id"], event["item"]["type"]) for event in answer.of("response.output_item.done")
-    ]
+    added, done = (
+        [(e["output_index"], e["item"]["id"], e["item"]["type"]) for e in answer.of(f"response.output_item.{end}")]
+        for end in ("added", "done")
+    )
     assert added == sorted(done)
     assert [event["item"]["status"] for event in answer.of("response.output_item.done") if "status" in event["item"]] != []
 
@@ -196,9 +194,8 @@ def test_deltas_name_the_item_that_they_belong_to(backend: Backend) -> None:
     """Each delta has the id and the index of the item to which it belongs."""
     answer = greeted(backend)
     items = {event["output_index"]: event["item"]["id"] for event in answer.of("response.output_item.added")}
-    assert [items.get(event["output_index"]) for event in answer.of(TEXT_DELTA)] == [
-        event["item_id"] for event in answer.of(TEXT_DELTA)
-    ]
+    deltas = answer.of(TEXT_DELTA)
+    assert [items.get(event["output_index"]) for event in deltas] == [event["item_id"] for event in deltas]
 
 
 @pytest.mark.spec("stream-two-answers", source="openai 3.52.0, the types of its events", says="Response.id")

@@ -92,7 +92,7 @@ def wire_tap(folder: Path) -> tuple[list[str], str]:
 
 
 def timed_tap(folder: Path) -> tuple[list[str], str]:
-    return [*program("codex_replay.shell.rpc.timed_tap")[1:], str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
+    return [*program("codex_replay.shell.rpc.wire_tap")[1:], "--timed", str(folder / "wire"), "--", "/bin/cat"], '{"id": 1}\n'
 
 
 Start = Callable[[Path], tuple[list[str], str]]

@@ -9,7 +9,7 @@ from codex_fakes.scripted.state.form import misread
 from codex_fakes.scripted.state.ids import uuid4, uuid_error, with_hyphens
 from codex_fakes.scripted.state.model import Model
 from codex_fakes.scripted.state.refused import Refused
-from codex_fakes.scripted.state.settings import Settings, absolute, merged
+from codex_fakes.scripted.state.settings import Settings, absolute, merged, put, without_nulls
 from codex_fakes.scripted.state.thread import Thread
 from codex_fakes.scripted.state.waits import Gap, Sleep, Ticket
 from codex_fakes.stdio.loop import Ended, write_out
@@ -21,31 +21,11 @@ from codex_replay.protocol.versions import DEFAULT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, Protocol
+    from typing import Any
 
     from codex_fakes.scripted.methods.protocols import Method
+    from codex_fakes.scripted.state.protocols import Server
     from codex_fakes.scripted.state.store import Store
-
-    class Server(Protocol):
-        """The interface of the server that sends the frames of the threads."""
-
-        user_agent: str
-        experimental: bool
-        unwanted: frozenset[str]  # notifications that the client does not want
-        gaps: float  # the part of the real server's gaps that this one leaves
-
-        @property
-        def at_end(self) -> bool:
-            """Return True when the client's input has ended."""
-
-        def delay_output(self, seconds: float) -> None:
-            """Delay all further output by some seconds."""
-
-        def write_out(self, frame: dict[str, Any]) -> None:
-            """Send a frame."""
-
-        def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
-            """Refuse a request."""
 
 
 #: Seconds in which what the client sends after a late reply overtakes it, as in the real server.
@@ -347,8 +327,6 @@ class Session:
 
     def given_config(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the `config` of a request as nested tables. Versions after 0.92 read null as an empty text."""
-        from codex_fakes.scripted.state.settings import put, without_nulls
-
         given: dict[str, Any] = {}
         for key, value in (params.get("config") or {}).items():
             put(given, key, without_nulls(value) if self._clock else value)
@@ -395,19 +373,9 @@ class Session:
         return subscription
 
     @property
-    def user_agent(self) -> str:
-        """The result of initialize."""
-        return self.server.user_agent
-
-    @property
     def client_name(self) -> str:
         """The client's name, from its initialize request."""
-        return self.user_agent.partition("/")[0]
-
-    @property
-    def experimental(self) -> bool:
-        """Return True if the client has declared the capability experimentalApi."""
-        return self.server.experimental
+        return self.server.user_agent.partition("/")[0]
 
     def close(self) -> None:
         """Close the ledger."""

@@ -162,17 +162,12 @@ class Notes:
         return f"{name} = {uuid}"
 
 
-def path_step(key: str) -> str:
-    """Return the part of a JSON path for the property `key`."""
-    return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
-
-
 def spelled(place: Place) -> str:
     """Return the JSON path for a place, given as a sequence of keys and indexes."""
     steps: list[str] = []
     while place is not None:
         place, step = place
-        steps.append(f"[{step}]" if type(step) is int else path_step(str(step)))
+        steps.append(f".{step}" if str(step).isidentifier() else f"[{json.dumps(step)}]")
     return "$" + "".join(reversed(steps))
 
 

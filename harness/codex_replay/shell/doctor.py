@@ -123,16 +123,14 @@ def files(distribution: str = DISTRIBUTION) -> DoctorFinding:
         except OSError:
             wrong.append(f"{path} is missing")
             continue
-        if path.hash is not None and _digest(path.hash.mode, data) != path.hash.value:
-            wrong.append(f"{path} has changed")
+        if path.hash is not None:
+            digest = base64.urlsafe_b64encode(hashlib.new(path.hash.mode, data).digest()).decode().rstrip("=")
+            if digest != path.hash.value:
+                wrong.append(f"{path} has changed")
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return DoctorFinding("files", "always", False, f"{wrong[0]}{more}.", INSTALL_AGAIN)
     return DoctorFinding("files", "always", bool(listed), f"{len(listed)} files, unchanged since the install", INSTALL_AGAIN)
-
-
-def _digest(mode: str, data: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.new(mode, data).digest()).decode().rstrip("=")
 
 
 def bundle(version: str = DEFAULT, folder: str | None = None) -> DoctorFinding:

@@ -17,10 +17,11 @@ from suites.app_server.conversation.threads import (
     NO_SUCH_THREAD,
     NOBODY,
     ONE,
-    REFUSED,
     ROLLBACK,
     TWO,
     drop,
+    must_ask,
+    must_refuse,
     says,
     settings,
     stored,
@@ -31,6 +32,7 @@ from suites.app_server.expected import all_of, text
 from suites.app_server.turns import (
     ESTIMATE,
     FREE,
+    another_conversation,
     another_thread,
     asked_upstream,
     conversation,
@@ -41,7 +43,7 @@ from suites.app_server.turns import (
     open_thread,
     release,
     run,
-    send_words,
+    run_v1,
     start,
     texts,
     v1_items,
@@ -98,7 +100,7 @@ def test_list_refuses_a_bad_cursor(app_server: AppServer) -> None:
     """thread/list refuses a cursor that is not from an earlier response."""
     server = app_server()
     server.initialize()
-    assert server.request_error("thread/list", {"cursor": "x"}) == {"code": REFUSED, "message": "invalid cursor: x"}
+    must_refuse(server, "thread/list", {"cursor": "x"}, "invalid cursor: x")
 
 
 def test_loaded_list(app_server: AppServer) -> None:
@@ -128,8 +130,7 @@ def test_resume(app_server: AppServer) -> None:
     third = run(server, thread, "third")["id"]
     assert third == ("0" if has_events(server) else turn_id(server, 2))
     assert last_words(server) == ["One", "Two", "Three"]
-    report = [("user", "first"), ("assistant", "One"), ("user", "second"), ("assistant", "Two"), ("user", "third")]
-    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [report])
+    must_ask(server, 2, [[("user", "first"), ("assistant", "One"), ("user", "second"), ("assistant", "Two"), ("user", "third")]])
 
 
 @pytest.mark.since("0.169.0", "until then thread/resume forgets the settings of thread/start")
@@ -181,8 +182,7 @@ def test_resume_with_a_history(app_server: AppServer) -> None:
     assert resumed["preview"] == "from elsewhere"
     run(server, resumed["id"], "second")
     assert last_words(server) == ["One", "Two"]
-    report = [("user", "from elsewhere"), ("user", "second")]
-    assert [texts(given) for given in asked_upstream(server)[1:]] in ([], [report])
+    must_ask(server, 1, [[("user", "from elsewhere"), ("user", "second")]])
 
 
 def test_fork(app_server: AppServer) -> None:
@@ -220,8 +220,7 @@ def test_rollback(app_server: AppServer) -> None:
     assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == left
     third = run(server, thread, "third")
     assert third["id"] == ("3" if has_events(server) else turn_id(server, 2))
-    report = [("user", "first"), ("assistant", "One"), ("user", "third")]
-    assert [texts(given) for given in asked_upstream(server)[2:]] in ([], [report])
+    must_ask(server, 2, [[("user", "first"), ("assistant", "One"), ("user", "third")]])
 
 
 def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
@@ -230,12 +229,10 @@ def test_rollback_of_more_than_there_is(app_server: AppServer) -> None:
     thread = open_thread(server, experimental=True)
     started = [run(server, thread, "first")["id"]]
     if server.by_version(ROLLBACK):
-        error = server.request_error("thread/rollback", {"threadId": thread, "numTurns": 0})
-        assert error == {"code": REFUSED, "message": "numTurns must be >= 1"}
+        must_refuse(server, "thread/rollback", {"threadId": thread, "numTurns": 0}, "numTurns must be >= 1")
         assert server.request("thread/rollback", {"threadId": thread, "numTurns": 9})["thread"]["turns"] == []
         return
-    error = server.request_error("thread/revert", {"threadId": thread, "beforeTurnId": "x"})
-    assert error == {"code": REFUSED, "message": "turn not found: x"}
+    must_refuse(server, "thread/revert", {"threadId": thread, "beforeTurnId": "x"}, "turn not found: x")
     server.request(*drop(server, thread, 1, started))
     assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == []
 
@@ -255,8 +252,7 @@ def test_rollback_in_a_turn(app_server: AppServer) -> None:
         assert server.request("thread/read", {"threadId": thread, "includeTurns": True})["thread"]["turns"] == []
         return
     words = "Cannot rollback while a turn is in progress."
-    error = server.request_error(*drop(server, thread, 1, started))
-    assert error == {"code": REFUSED, "message": words}
+    must_refuse(server, *drop(server, thread, 1, started), words)
     report = server.notification("codex/event/error")
     assert report["msg"] == {"type": "error", "message": words, "codex_error_info": "thread_rollback_failed"}
     release(server, "later")
@@ -282,8 +278,7 @@ def test_archive(app_server: AppServer) -> None:
     assert (back["id"], back["preview"], back["turns"]) == (thread, "first", [])
     assert "/archived_sessions/" not in back["path"]
     assert [each["id"] for each in server.request("thread/list", {})["data"]] == [thread]
-    missing = {"code": REFUSED, "message": f"thread not found: {thread}"}
-    assert server.request_error("turn/start", {"threadId": thread, "input": []}) == missing
+    must_refuse(server, "turn/start", {"threadId": thread, "input": []}, f"thread not found: {thread}")
 
 
 @pytest.mark.parametrize("row", NO_SUCH_THREAD)
@@ -292,8 +287,7 @@ def test_no_such_thread(app_server: AppServer, row: str) -> None:
     method, params, message = app_server.by_version(NO_SUCH_ROLLBACK).get(row, NO_SUCH_THREAD[row])
     server = app_server()
     server.initialize(experimental=row == "rollback")
-    error = server.request_error(method, {"threadId": NOBODY, **params})
-    assert error == {"code": REFUSED, "message": message.format(id=NOBODY)}
+    must_refuse(server, method, {"threadId": NOBODY, **params}, message.format(id=NOBODY))
 
 
 def test_archived_thread_is_not_there(app_server: AppServer) -> None:
@@ -302,16 +296,13 @@ def test_archived_thread_is_not_there(app_server: AppServer) -> None:
     thread = open_thread(server)
     run(server, thread, "first")
     words = {"0.0.0": "no archived rollout found for thread id {id}", "0.169.0": "thread {id} already has an active writer"}
-    wrong = {"code": REFUSED, "message": server.by_version(words).format(id=thread)}
-    assert server.request_error("thread/unarchive", {"threadId": thread}) == wrong
+    must_refuse(server, "thread/unarchive", {"threadId": thread}, server.by_version(words).format(id=thread))
     server.request("thread/archive", {"threadId": thread})
-    gone = {"code": REFUSED, "message": f"no rollout found for thread id {thread}"}
-    assert server.request_error("thread/archive", {"threadId": thread}) == gone
+    must_refuse(server, "thread/archive", {"threadId": thread}, f"no rollout found for thread id {thread}")
     if server.by_version({"0.0.0": False, "0.169.0": True}):  # it can be read
         assert server.request("thread/read", {"threadId": thread})["thread"]["id"] == thread
         return
-    unread = {"code": REFUSED, "message": f"thread not loaded: {thread}"}
-    assert server.request_error("thread/read", {"threadId": thread}) == unread
+    must_refuse(server, "thread/read", {"threadId": thread}, f"thread not loaded: {thread}")
 
 
 def test_ephemeral(app_server: AppServer) -> None:
@@ -327,7 +318,7 @@ def test_ephemeral(app_server: AppServer) -> None:
         "thread/archive": ({}, f"no rollout found for thread id {thread}"),
     }
     for method, (params, message) in refused.items():
-        assert server.request_error(method, {"threadId": thread, **params}) == {"code": REFUSED, "message": message}
+        must_refuse(server, method, {"threadId": thread, **params}, message)
 
 
 def test_two_threads_at_once(app_server: AppServer) -> None:
@@ -362,8 +353,7 @@ def test_two_listeners(app_server: AppServer) -> None:
     server = app_server(says("Hello"))
     talk = conversation(server)
     server.request("addConversationListener", {"conversationId": talk})
-    send_words(server, talk)
-    ended(server, talk)
+    run_v1(server, talk)
     assert server.close() == 0
     seen = methods(server)
     for method in ("codex/event/task_started", "codex/event/user_message", "codex/event/task_complete", "turn/completed"):
@@ -376,12 +366,9 @@ def test_v1_list(app_server: AppServer) -> None:
     """In v1, listConversations (in pages) and the summary of a conversation have the same content as a thread in v2."""
     server = app_server(says("One", "Two"))
     first = conversation(server)
-    send_words(server, first, "first")
-    ended(server, first)
-    second = server.request("newConversation", {"cwd": server.work})["conversationId"]
-    server.request("addConversationListener", {"conversationId": second})
-    send_words(server, second, "second")
-    ended(server, second)
+    run_v1(server, first, "first")
+    second = another_conversation(server)
+    run_v1(server, second, "second")
     page = server.request("listConversations", {"pageSize": 1})
     rest = server.request("listConversations", {"pageSize": 1, "cursor": page["nextCursor"]})
     assert rest["nextCursor"] is None
@@ -401,8 +388,7 @@ def test_v1_resume(app_server: AppServer) -> None:
     """
     server = app_server(says("One", "Two"))
     talk = conversation(server)
-    send_words(server, talk, "first")
-    ended(server, talk)
+    run_v1(server, talk, "first")
     result = server.request("resumeConversation", {"conversationId": talk})
     report = server.notification("sessionConfigured")
     assert (result["conversationId"], result["model"], report["sessionId"]) == (talk, "gpt-5.2-codex", talk)
@@ -411,8 +397,7 @@ def test_v1_resume(app_server: AppServer) -> None:
     assert kinds == ["user_message", "agent_message"]
     assert (report["historyLogId"], report["historyEntryCount"], report["reasoningEffort"]) == (0, 0, None)
     server.request("addConversationListener", {"conversationId": talk})
-    send_words(server, talk, "second")
-    assert ended(server, talk)["id"] == "0"
+    assert run_v1(server, talk, "second")["id"] == "0"
     assert last_words(server) == ["One", "Two"]
 
 
@@ -421,16 +406,14 @@ def test_v1_fork(app_server: AppServer) -> None:
     """In v1, forkConversation returns a new conversation with the same events."""
     server = app_server(says("One", "Two"))
     talk = conversation(server)
-    send_words(server, talk, "first")
-    ended(server, talk)
+    run_v1(server, talk, "first")
     result = server.request("forkConversation", {"conversationId": talk})
     fork = result["conversationId"]
     assert fork != talk
     assert server.notification("sessionConfigured")["sessionId"] == fork
     assert {"type": "agent_message", "message": "One"} in result["initialMessages"]
     server.request("addConversationListener", {"conversationId": fork})
-    assert server.request("sendUserMessage", {"conversationId": fork, "items": v1_items("second")}) == {}
-    assert ended(server, fork)["status"] == "completed"
+    assert run_v1(server, fork, "second")["status"] == "completed"
     assert last_words(server) == ["One", "Two"]
 
 
@@ -445,11 +428,10 @@ def test_v1_archive(app_server: AppServer) -> None:
     begun = server.request("newConversation", {"cwd": server.work})
     talk, path = begun["conversationId"], begun["rolloutPath"]
     server.request("addConversationListener", {"conversationId": talk})
-    send_words(server, talk)
-    ended(server, talk)
-    elsewhere = {"code": REFUSED, "message": "rollout path `/rollout.jsonl` must be in sessions directory"}
-    assert server.request_error("archiveConversation", {"conversationId": talk, "rolloutPath": "/rollout.jsonl"}) == elsewhere
+    run_v1(server, talk)
+    elsewhere = {"conversationId": talk, "rolloutPath": "/rollout.jsonl"}
+    must_refuse(server, "archiveConversation", elsewhere, "rollout path `/rollout.jsonl` must be in sessions directory")
     assert server.request("archiveConversation", {"conversationId": talk, "rolloutPath": path}) == {}
     assert server.request("listConversations", {})["items"] == []
-    gone = {"code": REFUSED, "message": f"conversation not found: {talk}"}
-    assert server.request_error("sendUserMessage", {"conversationId": talk, "items": v1_items("x")}) == gone
+    items = v1_items("x")
+    must_refuse(server, "sendUserMessage", {"conversationId": talk, "items": items}, f"conversation not found: {talk}")

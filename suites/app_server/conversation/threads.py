@@ -7,7 +7,7 @@ from typing import Any
 from codex_replay.plugin import Server
 from suites.app_server.dialect import has_events, these
 from suites.app_server.expected import text
-from suites.app_server.turns import open_thread, run
+from suites.app_server.turns import asked_upstream, open_thread, run, texts
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
 REFUSED = -32600
@@ -60,6 +60,16 @@ FILTERS: dict[str, tuple[dict[str, Any], int]] = {
     "source": ({"sourceKinds": ["vscode"]}, 1),
     "other-source": ({"sourceKinds": ["cli", "exec"]}, 0),
 }
+
+
+def must_refuse(server: Server, method: str, params: dict[str, Any], message: str) -> None:
+    """Send a request, and check that the server refuses it with the given message."""
+    assert server.request_error(method, params) == {"code": REFUSED, "message": message}
+
+
+def must_ask(server: Server, before: int, expected: list[list[tuple[str, str]]]) -> None:
+    """On a live server, check the messages in each request to the model after the first `before` requests."""
+    assert [texts(given) for given in asked_upstream(server)[before:]] in ([], expected)
 
 
 def settings(opened: dict[str, Any]) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from suites.app_server.turns import (
     msgs,
     open_thread,
     run,
-    send_words,
+    run_v1,
     start,
     wait_usage,
 )
@@ -294,7 +294,6 @@ def test_v1_ignores_dynamic_tools(app_server: AppServer) -> None:
     """newConversation ignores dynamicTools without an error; a call of such a tool is unsupported. (REAL-46, SCHEMA-17)"""
     server = app_server(script("unsupported call: get_time"), bad_input=True)
     talk = conversation(server, dynamicTools=[CLOCK])
-    send_words(server, talk)
-    assert ended(server, talk)["status"] == "completed"
+    assert run_v1(server, talk)["status"] == "completed"
     assert asked(server) == []
     assert last_words(server) == ["Done"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.plugin.base.checking import has_conversations
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from suites.proxy.answers import read
 from suites.proxy.expected import ENDPOINTS, WORKS, asking, format_of, tool
@@ -139,8 +140,9 @@ def _solid(text: str) -> str:
 def test_events_of_a_foreign_thread(proxy: Proxy, endpoint: str, stream: bool, kind: str) -> None:
     """The text, end, error and usage of another thread do not change the answer to a request."""
     # A server that sends codex/event/* repeats the piece in them: the foreign events come behind the last.
-    events = [frame for frame in EVENTS[kind] if proxy.has_conversations or not frame["method"].startswith("codex/event/")]
-    after = PIECE + "}" if proxy.has_conversations else PIECE
+    v1 = has_conversations(proxy.version)
+    events = [frame for frame in EVENTS[kind] if v1 or not frame["method"].startswith("codex/event/")]
+    after = PIECE + "}" if v1 else PIECE
     insert = json.dumps({"after": after, "lines": [json.dumps(frame) for frame in events]})
 
     def ask(**more: Any) -> Exchange:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codex_replay.plugin.proxy.fields import SPECIFIED
+from codex_replay.plugin.proxy.fields import SPECIFIED, unknown_members
 from codex_replay.plugin.proxy.fixture import Proxy
 from suites.proxy.expected import AS_SPECIFIED, ENDPOINTS, WORKS, format_of, tool
 from suites.proxy.failures import is_refused
@@ -37,7 +37,7 @@ def must_be_known(proxy: Proxy, calls: list[dict[str, Any]], allowed: dict[str, 
     assert calls, "The proxy sent no message to its app-server, so the suite cannot check the members."
     found = []
     for call in calls:
-        for path in proxy.unknown_members(call):
+        for path in unknown_members(call, proxy.version):
             name = path.removeprefix(f"{call['method']}.params.").partition(".")[0].partition("[")[0]
             if name not in allowed.get(call["method"], ()):
                 found.append(path)

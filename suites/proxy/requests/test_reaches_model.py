@@ -28,6 +28,8 @@ from suites.proxy.saying import must_be, must_be_answered, short
 
 pytestmark = [pytest.mark.proxy_profile(WORKS), pytest.mark.model("Hi.")]
 
+#: The source of a case about the messages of a request.
+MESSAGES = "OpenAI API reference, Chat Completions: messages; Responses: input"
 BOTH = pytest.mark.parametrize("endpoint", ENDPOINTS)
 #: Without this variable a proxy may drop system messages of chat (docs/contract/payloads.md, Chat endpoint); with it, it may not.
 KEPT = {"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"}
@@ -62,7 +64,7 @@ def part(endpoint: str, text: str, kind: str = "input_text") -> Any:
     "system-reaches-model",
     "PAY-91",
     "HAND-40",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    source=MESSAGES,
     says="only sent ... when `PROXY_IGNORE_CLIENT_SYSTEM_PROMPT=false`",
 )
 def test_system_and_developer_texts(proxy: Proxy, endpoint: str, role: str, parts: bool) -> None:
@@ -110,7 +112,7 @@ def test_a_system_text_is_no_text_of_the_user(proxy: Proxy, endpoint: str, role:
 @pytest.mark.spec(
     "history-reaches-model",
     "HAND-40",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    source=MESSAGES,
     says="A list of messages comprising the conversation so far",
 )
 def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
@@ -131,13 +133,7 @@ def test_the_conversation_so_far(proxy: Proxy, endpoint: str) -> None:
 
 
 @BOTH
-@pytest.mark.spec(
-    "speakers-reach-model",
-    "HAND-23",
-    "HAND-35",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
-    says="The role of the messages author",
-)
+@pytest.mark.spec("speakers-reach-model", "HAND-23", "HAND-35", source=MESSAGES, says="The role of the messages author")
 def test_who_has_spoken(proxy: Proxy, endpoint: str) -> None:
     """If two conversations differ only in who wrote each message, the requests to the model also differ."""
     texts = ["The heron flew north.", "The gate was shut."]
@@ -169,9 +165,7 @@ def test_an_effort_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("parts", [False, True], ids=["string", "parts"])
-@pytest.mark.spec(
-    "blanks-reach-model", "HAND-22", source="OpenAI API reference, Chat Completions: messages; Responses: input", says="content"
-)
+@pytest.mark.spec("blanks-reach-model", "HAND-22", source=MESSAGES, says="content")
 def test_the_blanks_around_a_text(proxy: Proxy, endpoint: str, parts: bool) -> None:
     """The blanks and lines at both ends of a user's text reach the model, because a piece of code or a list depends on them."""
     text = f"\n        return herons  # {proxy.marker}\n\n\t- "
@@ -262,7 +256,7 @@ def place(endpoint: str, number: int) -> tuple[str, str]:
 @pytest.mark.spec(
     "tool-output-reaches-model",
     "HAND-40",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    source=MESSAGES,
     says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool, declared: bool) -> None:
@@ -279,12 +273,7 @@ def test_a_tools_output(proxy: Proxy, endpoint: str, parts: bool, declared: bool
 
 
 @BOTH
-@pytest.mark.spec(
-    "text-before-call-reaches-model",
-    "HAND-40",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
-    says="assistant messages: content, tool_calls",
-)
+@pytest.mark.spec("text-before-call-reaches-model", "HAND-40", source=MESSAGES, says="assistant messages: content, tool_calls")
 def test_the_text_before_an_earlier_call(proxy: Proxy, endpoint: str) -> None:
     """If the assistant said something and then called a tool, both reach the model, in this order."""
     text = "First I shall look at the quay."
@@ -303,7 +292,7 @@ def test_the_text_before_an_earlier_call(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec(
     "tool-outputs-paired",
     "HAND-40",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    source=MESSAGES,
     says="tool_call_id: Tool call that this message is responding to",
 )
 def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> None:
@@ -319,7 +308,7 @@ def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> No
 @pytest.mark.spec(
     "tool-error-reaches-model",
     "HAND-40",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
+    source=MESSAGES,
     says="tool messages: tool_call_id, content; function_call_output: call_id, output",
 )
 def test_the_error_of_a_tool(proxy: Proxy, endpoint: str, order: str) -> None:
@@ -335,12 +324,7 @@ DOT = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADEl
 
 
 @BOTH
-@pytest.mark.spec(
-    "image-reaches-model",
-    "HAND-40",
-    source="OpenAI API reference, Chat Completions: messages; Responses: input",
-    says="image_url; input_image",
-)
+@pytest.mark.spec("image-reaches-model", "HAND-40", source=MESSAGES, says="image_url; input_image")
 def test_two_images(proxy: Proxy, endpoint: str) -> None:
     """Two images, each after a text, reach the model as images with their data; texts and images keep their order."""
     images = [

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from codex_replay.plugin.base.checking import has_conversations, keeps_experimental
 from codex_replay.plugin.proxy.fixture import Exchange, Proxy, SubjectFailure
 from suites.proxy.answers import must_say
 from suites.proxy.expected import (
@@ -273,7 +274,7 @@ def test_dynamic_tools(proxy: Proxy, endpoint: str) -> None:
     found = proxy.post(endpoint, {"tools": tools}).params(START).get("dynamicTools")
     wanted = [("getFileTree", "List files", TREE), ("saveNote", "Save it", NOTE)]
     assert isinstance(found, list), f"{START}.dynamicTools must be a list of two tools, but it is {found!r}."
-    optional = {"type"} if proxy.keeps_experimental else set()  # threads-valid checks it
+    optional = {"type"} if keeps_experimental(proxy.version) else set()  # threads-valid checks it
     members = ["description", "inputSchema", "name"]
     must_be(f"The members of {START}.dynamicTools", [sorted({*each} - optional) for each in found], [members] * 2)
     must_be_same(
@@ -308,7 +309,7 @@ def test_the_reply_to_a_tool_call(proxy: Proxy, endpoint: str) -> None:
             raise
         frames = done.frames
     for reply in tool_replies(frames):
-        output = {"contentItems": "list"} if proxy.keeps_experimental else {"output": "str"}
+        output = {"contentItems": "list"} if keeps_experimental(proxy.version) else {"output": "str"}
         must_be("The members of the reply to item/tool/call", sorted(reply.get("result", {})), [*output, "success"])
         kinds = {name: type(value).__name__ for name, value in reply["result"].items()}
         must_be("The kinds of its members", kinds, {**output, "success": "bool"})
@@ -390,7 +391,7 @@ def test_every_request_of_the_server_is_answered(proxy: Proxy, endpoint: str, ki
     if got is None:
         return  # the turn has ended
     must_be(f"The id in the proxy's reply to {method}", got["id"], number)
-    if "error" in got and kind in NEED_A_RESULT and proxy.has_conversations:
+    if "error" in got and kind in NEED_A_RESULT and has_conversations(proxy.version):
         raise AssertionError(f"The proxy answered {method} with an error, after which the turn hangs: answer {answer}.")
     result: Any = got.get("result") if isinstance(got.get("result"), dict) else {}
     given = [name for name in ("decision", "action") if str(result.get(name)).startswith(("accept", "{'accept"))]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from codex_fakes.scripted.methods.paginated import preview_of
+from codex_fakes.scripted.turns.input import preview_of
 from codex_replay.shell.rpc.client import Client
 from tests.fakes.scripted.test_scripted import Started, of, start
 

@@ -154,7 +154,7 @@ def test_frames_that_another_thread_reads_belong_to_the_request_too(tmp_path: Pa
 def test_a_jump_of_the_wall_clock_gives_up_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock may be set while the proxy answers: the frame is from before, and the look at it from after."""
     ledger = str(tmp_path / "wire.7")
-    argv = [sys.executable, "-m", "codex_replay.shell.rpc.timed_tap", ledger, "--", "echo", json.dumps(APPROVAL)]
+    argv = [sys.executable, "-m", "codex_replay.shell.rpc.wire_tap", "--timed", ledger, "--", "echo", json.dumps(APPROVAL)]
     wire = Wire(tmp_path)
     watch = Watch(wire, Patience(None, alone=False))
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

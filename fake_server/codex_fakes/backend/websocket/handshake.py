@@ -10,6 +10,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
+
+from websockets.exceptions import InvalidHandshake
+from websockets.extensions.permessage_deflate import PerMessageDeflate, ServerPerMessageDeflateFactory
+from websockets.headers import build_extension, parse_extension
+from websockets.utils import accept_key
 
 from codex_fakes.backend.answers import dump, refuse
 from codex_fakes.backend.exchange import Exchange, Request, reason
@@ -20,7 +26,6 @@ from codex_fakes.backend.rules.table import AUTH_RULES, Violation, first_violati
 from codex_fakes.backend.sessions import Session
 from codex_fakes.backend.websocket.channel import Answer, Channel
 from codex_fakes.model.faults import STATUSES
-from codex_replay.core.wire.websocket import accept_key, is_upgrade, offer_accepted
 
 
 def refused_handshake(request: Request) -> Violation | None:
@@ -30,7 +35,8 @@ def refused_handshake(request: Request) -> Violation | None:
         key = base64.b64decode(request.header("sec-websocket-key") or "", validate=True)
     except binascii.Error:
         key = b""
-    if request.method != "GET" or request.version != "1.1" or not is_upgrade(request.headers):
+    upgraded = any(name.lower() == "upgrade" and "websocket" in value.lower() for name, value in request.headers)
+    if request.method != "GET" or request.version != "1.1" or not upgraded:
         wrong = "A WebSocket begins with GET, HTTP/1.1 and `upgrade: websocket`."
     elif "upgrade" not in (request.header("connection") or "").lower():
         wrong = "The header `connection` must contain `Upgrade`."
@@ -39,6 +45,27 @@ def refused_handshake(request: Request) -> Violation | None:
     elif request.header("sec-websocket-version") != "13":
         wrong = "The header `sec-websocket-version` must be 13."
     return None if wrong is None else Violation("handshake", 400, "invalid_handshake", wrong)
+
+
+def offer_accepted(headers: Sequence[Sequence[str]]) -> tuple[str, PerMessageDeflate] | None:
+    """Return the header value that accepts a client's offer of permessage-deflate, and the compression for the server's side.
+
+    Return None if the client makes no offer.
+    """
+    given = ", ".join(value for name, value in headers if name.lower() == "sec-websocket-extensions")
+    try:
+        offers = parse_extension(given) if given else []
+    except InvalidHandshake:
+        return None
+    for name, parameters in offers:
+        if name != "permessage-deflate":
+            continue
+        try:
+            answer, found = ServerPerMessageDeflateFactory().process_request_params(parameters, [])
+        except InvalidHandshake:
+            continue
+        return build_extension([(name, answer)]), found
+    return None
 
 
 async def serve(

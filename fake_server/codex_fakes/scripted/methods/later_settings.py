@@ -72,14 +72,10 @@ def need_model(session: Session, settings: Settings) -> Settings:
     return settings
 
 
-def warn_of_ignored(thread: Thread, text: str | None) -> None:
-    """Send the warning about ignored settings, if there are any."""
-    if text is not None:
-        thread.emit("warning", {"message": text})
-
-
-def warn_of_tier(session: Session, thread: Thread) -> None:
-    """Send a warning if the client chose a service tier that the model does not have."""
+def warn_of_settings(session: Session, thread: Thread, ignored: str | None) -> None:
+    """Send the warning about ignored settings, if there are any, and one about a service tier that the model does not have."""
+    if ignored is not None:
+        thread.emit("warning", {"message": ignored})
     settings = thread.settings
     if settings.tier is not None and settings.service_tier() is None:
         values = {"tier": settings.tier, "model": settings.model}
@@ -96,7 +92,7 @@ def warn_of_model(session: Session, thread: Thread) -> None:
 def report_settings(session: Session, thread: Thread, before: Settings) -> None:
     """Send the settings of a thread to a client with the capability experimentalApi, if a request has changed them."""
     shown = _shown(session, thread.settings)
-    if session.experimental and shown != _shown(session, before):
+    if session.server.experimental and shown != _shown(session, before):
         session.send({"method": "thread/settings/updated", "params": {"threadId": thread.id, "threadSettings": shown}})
 
 

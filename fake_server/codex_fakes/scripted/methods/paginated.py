@@ -18,13 +18,12 @@ from codex_fakes.scripted.methods.later_settings import (
     settings_of_old,
     shown_mode,
     shown_sandbox,
-    warn_of_ignored,
     warn_of_model,
-    warn_of_tier,
+    warn_of_settings,
 )
 from codex_fakes.scripted.state.refused import Refused
 from codex_fakes.scripted.state.settings import absolute
-from codex_fakes.scripted.turns.input import Input, later_preview
+from codex_fakes.scripted.turns.input import Input, preview_of
 from codex_replay.protocol.turn.frames import error_v2, fill, usage_values
 
 TYPE_CHECKING = False
@@ -34,7 +33,12 @@ if TYPE_CHECKING:
     from codex_fakes.scripted.methods.protocols import Method, Session
     from codex_fakes.scripted.state.thread import Thread
 
-_OF_ACCOUNT = ("account/read", "account/rateLimits/read", "account/usage/read", "getAuthStatus")
+#: How the methods begin that few clients call -> their module, which is loaded at the first call.
+_SELDOM = {
+    "fs/": "files", "account/": "account", "getAuthStatus": "account", "config/value/write": "config",
+    "config/batchWrite": "config", "thread/compact/start": "review", "review/start": "review", "command/exec": "commands",
+    "thread/backgroundTerminals/": "commands",
+}  # fmt: skip
 _METHOD_NOT_SUPPORTED, _INTERNAL = -32601, -32603
 
 
@@ -74,11 +78,10 @@ def thread_start(session: Session, request: Any, params: dict[str, Any]) -> None
     thread = session.new_thread(need_model(session, settings))
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.dynamic_tools = tools
-    thread.reads = session.experimental
+    thread.reads = session.server.experimental
     session.answer(request, _opened(session, thread))
     session.listen(thread, "v2", bool(params.get("experimentalRawEvents")))
-    warn_of_ignored(thread, ignored)
-    warn_of_tier(session, thread)
+    warn_of_settings(session, thread, ignored)
     thread.emit("thread-started", {"threadObject": as_v2(session, thread)})
 
 
@@ -95,14 +98,13 @@ def thread_resume(session: Session, request: Any, params: dict[str, Any]) -> Non
     was_unloaded = not thread.loaded
     if was_unloaded:
         thread.settings = settings_of_old(session, thread, params, KEPT)
-        thread.loaded, thread.reads, thread.failed = True, session.experimental, False
+        thread.loaded, thread.reads, thread.failed = True, session.server.experimental, False
         thread.open()
     if not thread.listeners:
         session.listen(thread, "v2")
     whole = _whole(session, params)
     if was_unloaded:
-        warn_of_ignored(thread, ignored_settings(session, params))
-        warn_of_tier(session, thread)
+        warn_of_settings(session, thread, ignored_settings(session, params))
         warn_of_model(session, thread)
         _status(session, thread, "idle")
     answer = _resumed(session, thread, turns=whole)
@@ -126,19 +128,6 @@ def _recorded(session: Session, text: str) -> Thread:
     return thread
 
 
-def preview_of(history: list[dict[str, Any]]) -> str:
-    """Return the text of the user's first message that is neither blank nor an environment; an image is `[Image]`."""
-    for item in history:
-        parts = item.get("content", []) if item.get("role") == "user" else []
-        texts = [part.get("text", "") for part in parts]
-        plain = [text.strip().lower() for text in texts]
-        if any(text.startswith("<environment_context>") and text.endswith("</environment_context>") for text in plain):
-            continue
-        if text := later_preview(item if parts else {}):
-            return text
-    return ""
-
-
 def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Make a thread from the history in the request, even if the request names a thread. The new thread shows no turns."""
     named = session.threads.get(params["threadId"])
@@ -147,7 +136,7 @@ def _from_elsewhere(session: Session, request: Any, params: dict[str, Any]) -> N
     if not params["history"]:
         raise Refused("history must not be empty")
     thread = remember(session, need_model(session, session.settings(params, "v2")), params["history"])
-    thread.reads, thread.preview = session.experimental, preview_of(params["history"])
+    thread.reads, thread.preview = session.server.experimental, preview_of(params["history"])
     session.listen(thread, "v2")
     _status(session, thread, "idle")
     session.answer(request, _resumed(session, thread))
@@ -180,8 +169,7 @@ def thread_fork(session: Session, request: Any, params: dict[str, Any]) -> None:
     thread.ephemeral = bool(params.get("ephemeral"))
     thread.preview = thread.preview if thread.turns or thread.given else ""
     session.listen(thread, "v2")
-    warn_of_ignored(thread, ignored_settings(session, params))
-    warn_of_tier(session, thread)
+    warn_of_settings(session, thread, ignored_settings(session, params))
     session.answer(request, _opened(session, thread, turns=whole))
     if whole:
         _usage(session, thread, from_file=True)
@@ -200,8 +188,7 @@ def _whole(session: Session, params: dict[str, Any]) -> bool:
 
 
 def _deprecated(session: Session, name: str) -> None:
-    notice = {"summary": session.table["sentences"][name], "details": None}
-    session.send({"method": "deprecationNotice", "params": notice})
+    session.send({"method": "deprecationNotice", "params": {"summary": session.table["sentences"][name], "details": None}})
 
 
 def _usage(session: Session, thread: Thread, *, from_file: bool) -> None:
@@ -224,21 +211,18 @@ def _usage(session: Session, thread: Thread, *, from_file: bool) -> None:
 
 def thread_read(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Return a thread, with its turns if the client requests them."""
-    kept = session.threads.get(params["threadId"])
-    if kept is None:
-        kept = session.thread(params["threadId"], missing="thread not loaded:")
-    turns = bool(params.get("includeTurns"))
+    kept = session.threads.get(params["threadId"]) or session.thread(params["threadId"], missing="thread not loaded:")
+    turns, written = bool(params.get("includeTurns")), bool(kept.turns or kept.given or kept.written)
     if turns and kept.ephemeral:
         raise Refused("ephemeral threads do not support includeTurns")
-    if turns and not (kept.turns or kept.given or kept.written):
+    if turns and not written:
         raise Refused("list_turns is not supported yet", _METHOD_NOT_SUPPORTED)
     if turns:
         _deprecated(session, "full-history-read")
     shown = as_v2(session, kept, turns)
     if kept.ephemeral:
         shown |= {"preview": "", "forkedFromId": None}
-    unwritten = kept.ephemeral or not (kept.turns or kept.given or kept.written)
-    session.answer(request, {"thread": shown, "readState": None if unwritten else kept.read_state})
+    session.answer(request, {"thread": shown, "readState": kept.read_state if written and not kept.ephemeral else None})
 
 
 def thread_loaded_list(session: Session, request: Any, params: dict[str, Any]) -> None:
@@ -310,8 +294,8 @@ def turn_start(session: Session, request: Any, params: dict[str, Any]) -> None:
     _only_inline(params["input"])
     running = thread.turn
     if running is not None and running.kind != "turn":
-        kind = running.kind.capitalize()
-        raise Refused(f"failed to submit turn input: ActiveTurnNotSteerable {{ turn_kind: {kind} }}", _INTERNAL)
+        wrong = f"ActiveTurnNotSteerable {{ turn_kind: {running.kind.capitalize()} }}"
+        raise Refused(f"failed to submit turn input: {wrong}", _INTERNAL)
     before, thread.settings = thread.settings, thread.settings.copy()  # the turn that runs keeps its own
     place = {} if params.get("cwd") is None else {"cwd": absolute(params["cwd"], session.cwd)}
     thread.settings.change({**params, **place}, "v2")
@@ -349,8 +333,7 @@ def turn_steer(session: Session, request: Any, params: dict[str, Any]) -> None:
         raise Refused("input must not be empty")
     if (kind := thread.turn.kind) != "turn":
         text = f"cannot steer a {kind} turn"
-        error = error_v2(text, {"active_turn_not_steerable": {"turn_kind": kind}})
-        raise Refused(text, data={**error, **session.table["shapes"]["error"]})
+        raise Refused(text, data=error_v2(session.table, text, {"active_turn_not_steerable": {"turn_kind": kind}}))
     session.answer(request, {"turnId": wanted})
     thread.steered.append(Input(params["input"], params.get("clientUserMessageId")))
 
@@ -408,24 +391,10 @@ def handler_of(method: str) -> Method | None:
 
     Return None if the method has a constant answer (answers.json), or if the fake does not have the method.
     """
-    if method.startswith("fs/"):
-        from codex_fakes.scripted.methods import files
+    name = next((name for start, name in _SELDOM.items() if method.startswith(start)), None)
+    if name is None:
+        return METHODS.get(method)
+    from importlib import import_module
 
-        return files.METHODS.get(method)
-    if method.startswith("account/login/") or method == "account/logout" or method in _OF_ACCOUNT:
-        from codex_fakes.scripted.methods import account
-
-        return account.METHODS[method]
-    if method in ("config/value/write", "config/batchWrite"):
-        from codex_fakes.scripted.methods import config
-
-        return config.METHODS[method]
-    if method in ("thread/compact/start", "review/start"):
-        from codex_fakes.scripted.methods import review
-
-        return review.METHODS[method]
-    if method.startswith(("command/exec", "thread/backgroundTerminals/")):
-        from codex_fakes.scripted.methods import commands
-
-        return commands.METHODS.get(method)
-    return METHODS.get(method)
+    found: Method | None = import_module(f"codex_fakes.scripted.methods.{name}").METHODS.get(method)
+    return found

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from codex_fakes.scripted.state.config_file import ConfigFile
 from codex_fakes.scripted.state.model import Model
+from codex_fakes.scripted.state.protocols import Server
 from codex_fakes.scripted.state.settings import Settings
 from codex_fakes.scripted.state.store import Store
 from codex_fakes.scripted.state.thread import Thread
@@ -19,6 +20,7 @@ class Session(Protocol):
     """The interface of a session: the threads of one process, its settings, and the connection to the client."""
 
     version: str
+    server: Server
     model: Model
     table: dict[str, Any]
     threads: dict[str, Thread]
@@ -40,16 +42,8 @@ class Session(Protocol):
         """Return the table of constant answers."""
 
     @property
-    def user_agent(self) -> str:
-        """The result of initialize."""
-
-    @property
     def client_name(self) -> str:
         """The client's name, from its initialize request."""
-
-    @property
-    def experimental(self) -> bool:
-        """Return True if the client has declared the capability experimentalApi."""
 
     def answer(self, request_id: Any, result: Any) -> None:
         """Answer a request of the client."""

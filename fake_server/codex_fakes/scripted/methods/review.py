@@ -56,8 +56,7 @@ def review_start(session: Session, request: Any, params: dict[str, Any]) -> None
     if prompt is None:
         # The turn of a review that cannot begin never ends, in the real server too.
         message = f'"{thread.settings.cwd}" is not a git repository'
-        more = session.table["shapes"]["error"] if thread.clock else {}
-        error = {**error_v2(message, "other"), **more}
+        error = error_v2(session.table, message, "other")
         thread.stray = None if thread.clock else error  # in 0.92, the end of the next turn has it
         thread.emit("error", {"turn": review.id, "message": message, "info": "other", "error": error})
         return

@@ -28,16 +28,7 @@ _SELDOM = {
 def handler_of(method: str) -> Method | None:
     """Return the function of a method, or None if the method has a constant answer (answers.json)."""
     if method not in METHODS and (method in _SELDOM or "/" not in method):
-        name = _SELDOM.get(method, "v1")
-        if name == "v1":
-            from codex_fakes.scripted.methods import v1 as module
-        elif name == "review":
-            from codex_fakes.scripted.methods import review as module  # type: ignore[no-redef]
-        elif name == "machine":
-            from codex_fakes.scripted.methods import machine as module  # type: ignore[no-redef]
-        elif name == "config":
-            from codex_fakes.scripted.methods import config as module  # type: ignore[no-redef]
-        else:
-            from codex_fakes.scripted.methods import account as module  # type: ignore[no-redef]
-        METHODS.update(module.METHODS)
+        from importlib import import_module
+
+        METHODS.update(import_module(f"codex_fakes.scripted.methods.{_SELDOM.get(method, 'v1')}").METHODS)
     return METHODS.get(method)

@@ -203,7 +203,7 @@ def _summary(session: Session, thread: Thread) -> dict[str, Any]:
 
 def user_agent(session: Session, request: Any, params: dict[str, Any]) -> None:
     """Handle getUserAgent: answer with the user agent of the answer to initialize."""
-    session.answer(request, {"userAgent": session.user_agent})
+    session.answer(request, {"userAgent": session.server.user_agent})
 
 
 METHODS: dict[str, Method] = {

@@ -1,4 +1,4 @@
-"""The interfaces (protocols) of a thread's session and turn, for modules that session and turn import.
+"""The interfaces (protocols) of a thread's session and turn, and of the session's server, for modules that these import.
 
 Only type checkers load the module, because `typing` must not be imported at start-up.
 """
@@ -49,6 +49,28 @@ class Out(Protocol):
 
     def after(self, seconds: float, act: Callable[[], None]) -> None:
         """Call a function after some seconds, whether a turn runs or not."""
+
+
+class Server(Protocol):
+    """The interface of the server that sends the frames of the threads."""
+
+    user_agent: str  # the result of initialize
+    experimental: bool  # whether the client has declared the capability experimentalApi
+    unwanted: frozenset[str]  # notifications that the client does not want
+    gaps: float  # the part of the real server's gaps that this one leaves
+
+    @property
+    def at_end(self) -> bool:
+        """Return True when the client's input has ended."""
+
+    def delay_output(self, seconds: float) -> None:
+        """Delay all further output by some seconds."""
+
+    def write_out(self, frame: dict[str, Any]) -> None:
+        """Send a frame."""
+
+    def answer_error(self, request_id: Any, error: dict[str, Any]) -> None:
+        """Refuse a request."""
 
 
 class Turn(Protocol):

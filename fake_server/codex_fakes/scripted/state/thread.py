@@ -17,7 +17,7 @@ from codex_replay.protocol.turn.frames import NOTHING, frames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator
     from typing import Any
 
     from codex_fakes.scripted.state.protocols import Out, Turn
@@ -79,7 +79,7 @@ class Thread:
         self._aborting = False
         self.stray: dict[str, Any] | None = None  # the error of a turn that could not begin
         self._submissions = 0
-        self._out = out
+        self.out = out  # the session, which sends the frames and has the pauses of the real server
         self._unheard: list[tuple[str, dict[str, Any], Ticket | None]] = []
         self._heard = 0
         self._happened = 0
@@ -105,7 +105,7 @@ class Thread:
 
     def pack(self) -> None:
         """Compress the kept frames while the thread is unloaded. With a state folder, the frames stay uncompressed."""
-        if self._out.store is not None:
+        if self.out.store is not None:
             return
         from zlib import compress
 
@@ -146,9 +146,9 @@ class Thread:
     def allow(self, prefix: list[str]) -> None:
         """Allow commands that begin with the words in `prefix` without an approval, in this thread and in every later thread."""
         self.allowed.append(prefix)
-        self._out.rules.append(prefix)
-        if self._out.store is not None:
-            self._out.store.allow(prefix)
+        self.out.rules.append(prefix)
+        if self.out.store is not None:
+            self.out.store.allow(prefix)
 
     # -- saying -------------------------------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Thread:
 
     def emit(self, name: str, values: dict[str, Any] | None = None, ticket: Ticket | None = None) -> None:
         """Send an event to a listener of the thread. If there are several listeners, each event reaches only one of them."""
-        rows = self._out.table["frames"][name]
+        rows = self.out.table["frames"][name]
         if not rows:
             return  # this version says nothing of it
         running = self.turn.id if self.turn is not None else ""
@@ -184,8 +184,8 @@ class Thread:
         if self.clock:
             self.emit(name, values)
             return
-        for frame in frames(self._out.table["frames"][name], "v2", {"thread": self.id, **values}):
-            self._out.send(frame)
+        for frame in frames(self.out.table["frames"][name], "v2", {"thread": self.id, **values}):
+            self.out.send(frame)
 
     def _clocked(self, rows: list[dict[str, Any]], values: dict[str, Any]) -> None:
         """Add the times of an item to the values of its event. Keep a completed item, and what the turn waits for."""
@@ -211,8 +211,7 @@ class Thread:
 
             for item in items:
                 if self.clock:
-                    running = self.turn.id if self.turn is not None else ""
-                    self.emit("raw-item", {"rawItem": later_raw(item, running, self.item_id)})
+                    self.emit("raw-item", {"rawItem": later_raw(item, self.turn.id if self.turn else "", self.item_id)})
                 else:
                     self.emit("raw-item", {"item": raw(item), **({} if turn is None else {"turn": turn})})
 
@@ -221,7 +220,7 @@ class Thread:
         if self.clock and self.hears_raw:
             from codex_fakes.scripted.state.raw import response_values
 
-            self.emit("raw-response", response_values(response, usage, self._out.table["shapes"]["tokens"]))
+            self.emit("raw-response", response_values(response, usage, self.out.table["shapes"]["tokens"]))
 
     def open(self) -> None:
         """Add the first items of a new or newly loaded thread to its history: developer instructions and environment."""
@@ -252,11 +251,9 @@ class Thread:
 
     def _keep(self, name: str, values: dict[str, Any]) -> None:
         """Keep an event that the v1 API sends again after a resume: a message of user or model, token counts, an abort."""
-        wanted = _KEPT_SAYINGS[name]
-        for frame in frames(self._out.table["frames"][name], "v1", values):
-            message = (frame.get("params") or {}).get("msg") or {}
-            if message.get("type") == wanted:
-                self.said.append(message)
+        sent = frames(self.out.table["frames"][name], "v1", values)
+        messages = [(frame.get("params") or {}).get("msg") or {} for frame in sent]
+        self.said += [message for message in messages if message.get("type") == _KEPT_SAYINGS[name]]
 
     def _write_out(self, name: str, values: dict[str, Any], ticket: Ticket | None) -> None:
         _, api, raw = self.listeners[self._heard % len(self.listeners)]
@@ -264,30 +261,18 @@ class Thread:
         if name in ("raw-item", "raw-response") and not raw:
             return
         inner = values.get("inner")
-        for frame in frames(self._out.table["frames"][name], api, values):
+        for frame in frames(self.out.table["frames"][name], api, values):
             if inner is not None:  # a reviewer has a conversation of its own, and its items and calls name that
                 message = frame["params"].get("msg") or {}
                 message.update((key, value) for key, value in zip(("thread_id", "turn_id"), inner, strict=True) if key in message)
             if "id" in frame:
                 if ticket is not None:
                     ticket.api = api
-                    self._out.ask(frame, ticket)
+                    self.out.ask(frame, ticket)
             else:
-                self._out.send(frame)
+                self.out.send(frame)
         if ticket is not None and not ticket.asked:
             ticket.reply = {"result": {}}  # this kind of listener gets no request
-
-    def delay_output(self, name: str) -> None:
-        """Delay the next output by a pause that the real server makes."""
-        self._out.delay_output(name)
-
-    def gap(self, name: str) -> Iterator[Any]:
-        """Yield the pause `name` of the real server, if there is one."""
-        return self._out.gap(name)
-
-    def after(self, seconds: float, act: Callable[[], None]) -> None:
-        """Call a function after some seconds, whether a turn runs or not."""
-        self._out.after(seconds, act)
 
     def running(self) -> list[Any]:
         """Return the commands that go on, by number."""
@@ -343,7 +328,8 @@ class Thread:
                 return
             try:
                 self._waits = next(run)
-            except StopIteration:
+            except StopIteration:  # the turn is complete, or was closed by an interrupt
+                self.settle()
                 self.end()
                 return
 
@@ -365,12 +351,7 @@ class Thread:
         if self._run is None or self._aborting:
             return
         self._run.close()
-        self._run, self._waits, self._aborting = self._abort(), Quiet(), True
-
-    def _abort(self) -> Generator[Any, None, None]:
-        if self.turn is not None:
-            self.turn.abort()
-        yield from ()
+        self._waits, self._aborting = Quiet(), True
 
     def settle(self) -> None:
         """Apply a pending interrupt before the client's next request or reply is processed."""
@@ -403,7 +384,7 @@ class Thread:
         """Answer every request for an interrupt of the turn."""
         waiting, self.interrupts = self.interrupts, []
         for request, api in waiting:
-            self._out.answer(request, {} if api == "v2" else {"abortReason": "interrupted"})
+            self.out.answer(request, {} if api == "v2" else {"abortReason": "interrupted"})
 
     # -- showing ------------------------------------------------------------------------------------------------------
 

@@ -22,28 +22,21 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from codex_fakes.scripted.state.model import Model
+    from codex_fakes.scripted.state.protocols import Turn as AnyTurn
     from codex_fakes.scripted.state.settings import Settings
     from codex_fakes.scripted.state.thread import Thread
 
     Run = Generator[Any, None, None]
 
-    class Turn(Protocol):
+    class Turn(AnyTurn, Protocol):
         """The interface of the turn in which the history is compacted."""
 
-        kind: str
-        settings: Settings
         model: Model
         table: dict[str, Any]
 
         @property
         def thread(self) -> Thread:
             """Return its thread."""
-
-        def about(self) -> dict[str, str]:
-            """Return the ids of the thread and the turn for the ledger."""
-
-        def sentence(self, key: str, /, **values: Any) -> str:
-            """Return a text of the real server, from "sentences" in turn.json of the Codex version."""
 
         def take_limits(self, given: dict[str, Any]) -> None:
             """Store the rate limits of an answer."""
@@ -62,8 +55,8 @@ _USER_TOKENS = 20_000  # of the user's messages that are kept, the latest first
 
 
 def is_full(turn: Turn) -> bool:
-    """Return True if the context must be compacted before the next request."""
-    limit = turn.settings.compaction_limit()
+    """Return True if the context must be compacted before the next request; a review does not compact it."""
+    limit = turn.settings.compaction_limit() if turn.kind == "turn" else None
     return limit is not None and used_tokens(turn.thread) >= limit
 
 
@@ -92,8 +85,9 @@ def compact(turn: Turn, old: Settings | None = None) -> Generator[Any, None, dic
     requested = 0
     while True:
         body = {**body_of(thread, settings, None, turn.kind), "input": [*answered(before), prompt]}
-        reply = turn.model.ask({**body, "tools": [], "parallel_tool_calls": False}, turn.about(), settings.url())
-        yield from thread.gap("model")
+        body |= {"tools": [], "parallel_tool_calls": False}
+        reply = turn.model.ask(body, {"thread": thread.id, "turn": turn.id}, settings.url())
+        yield from thread.out.gap("model")
         for what, how in reply.before:
             yield Sleep(how / 1000) if what == "wait" else Gate(thread.steered, len(thread.steered))
         sampling = Sampling(turn.table["model"], turn.table.get("searches"))

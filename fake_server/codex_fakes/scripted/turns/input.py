@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from codex_fakes.scripted.state.thread import Thread
+
 _NO_IMAGE = "failed to read image at {path}: No such file or directory (os error 2)"
 
 
@@ -105,6 +107,26 @@ def later_preview(message: dict[str, Any]) -> str:
     """Return the preview of a thread that begins with this message, in versions after 0.92; it is empty for blank texts."""
     content = message.get("content", [])
     return joined_text(content).strip() or ("[Image]" if any(part.get("type") == "input_image" for part in content) else "")
+
+
+def preview_of(history: list[dict[str, Any]]) -> str:
+    """Return the text of the user's first message that is neither blank nor an environment; an image is `[Image]`."""
+    for item in history:
+        parts = item.get("content", []) if item.get("role") == "user" else []
+        texts = [part.get("text", "") for part in parts]
+        plain = [text.strip().lower() for text in texts]
+        if any(text.startswith("<environment_context>") and text.endswith("</environment_context>") for text in plain):
+            continue
+        if text := later_preview(item if parts else {}):
+            return text
+    return ""
+
+
+def take_preview(thread: Thread, message: dict[str, Any]) -> None:
+    """Make a user's message the preview of its thread, unless an earlier message is, as versions after 0.92 do."""
+    if not thread.ephemeral:
+        thread.preview = (thread.preview if thread.asked else "") or later_preview(message)
+        thread.asked = thread.asked or thread.preview != ""
 
 
 def user_history(items: list[dict[str, Any]]) -> dict[str, Any]:

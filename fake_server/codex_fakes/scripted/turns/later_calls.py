@@ -118,7 +118,7 @@ class Terminal:
         """End the command as a result in the script says: after its `duration_ms`, and not at all if it hangs."""
         if not result.get("hang"):
             end = {"code": result.get("exit_code", 0), "text": result.get("later", "")}
-            self.thread.after(result.get("duration_ms", 0) / 1000, lambda: self.end(**end))
+            self.thread.out.after(result.get("duration_ms", 0) / 1000, lambda: self.end(**end))
 
     def end(self, code: int, text: str = "") -> None:
         """End the command, unless it has ended; `text` is what it prints at last."""

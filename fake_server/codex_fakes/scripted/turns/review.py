@@ -15,7 +15,7 @@ from time import time
 from codex_fakes.scripted.state.ids import uuid4, uuid7
 from codex_fakes.scripted.state.settings import beginning
 from codex_fakes.scripted.state.waits import Pause
-from codex_fakes.scripted.turns.input import later_preview, user_history, user_values
+from codex_fakes.scripted.turns.input import take_preview, user_history, user_values
 from codex_fakes.scripted.turns.request import message
 from codex_fakes.scripted.turns.turn import Turn
 from codex_replay.core.wire.json_text import NotJson, loads
@@ -80,7 +80,7 @@ class _Inner:
         elif name not in _HIDDEN:
             report = {**(values or {}), "inner": (self.id, "0")}
             self._thread.emit(name, report, ticket)
-            if name + "-again" in self._thread._out.table["frames"]:
+            if name + "-again" in self._thread.out.table["frames"]:
                 self._thread.emit(name + "-again", report)  # an item with a plain event is sent by both, twice
 
 
@@ -130,8 +130,7 @@ class Review(Turn):
         self._exit(
             output, rendered(output, sentences["review-failed"]), sentences["review-interrupted"] if output is None else None
         )
-        status = "failed" if self._error is not None else "completed"
-        thread.emit("task-complete", {"lastMessage": None, "status": status, "error": self._error})
+        self._complete(None)
 
     def _run_later(self) -> Run:
         """Run the review as versions after 0.92 do: its turn begins as a turn of the reviewer, which never ends."""
@@ -144,14 +143,12 @@ class Review(Turn):
         self.warn_of_model()
         thread.emit("review-entered", {"hint": self._hint, "item": thread.item_id()})
         self.warn_of_model()
-        yield from thread.gap("begin")
+        yield from thread.out.gap("begin")
         self.begun = True
         thread.emit("turn-started", {"turn": self.shown_id, "startedAt": int(self._begun)})
         asked = user_history(self._items)
         self.thread.history.append(asked)
-        if not thread.ephemeral:
-            thread.preview = (thread.preview if thread.asked else "") or later_preview(asked)
-            thread.asked = thread.asked or thread.preview != ""
+        take_preview(thread, asked)
         thread.emit("user-message", {"item": thread.item_id(), **user_values(self._items, True)})
         yield Pause()
         yield from self._samplings()
@@ -159,11 +156,8 @@ class Review(Turn):
         output = None if self._error is not None else review_output(words or None)
         failed, interrupted = self.sentence("review-failed"), self.sentence("review-interrupted")
         self._exit(output, rendered(output, failed), interrupted if output is None else None)
-        status = "failed" if self._error is not None else "completed"
-        thread.failed = status == "failed"
         self._split()
-        values = {"lastMessage": None, "status": status, "error": self._error}
-        thread.emit("task-complete", {**values, **self._times(status, self._error)})
+        self._complete(None)
 
     def _split(self) -> None:
         """Divide the kept items: those of the reviewer belong to the turn of the reviewer; its messages are not kept."""
@@ -205,7 +199,7 @@ class Review(Turn):
         self.outer.history.append(note)
         if self.outer.clock:
             self._split()
-        times = self._times("interrupted", None)
+        times = self._times("interrupted")
         self.outer.emit("turn-aborted", times)
         self.outer.answer_interrupts()
         self.outer.emit("turn-interrupted", times)

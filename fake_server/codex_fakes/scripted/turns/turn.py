@@ -12,7 +12,7 @@ from time import time
 from codex_fakes.scripted.state.waits import Gate, Pause, Quiet, Sleep, SleepOrSteer
 from codex_fakes.scripted.turns.calls import Aborted
 from codex_fakes.scripted.turns.compaction import compact, is_full, old_model
-from codex_fakes.scripted.turns.input import later_preview, user_history, user_values
+from codex_fakes.scripted.turns.input import take_preview, user_history, user_values
 from codex_fakes.scripted.turns.request import body_of, is_own, message
 from codex_fakes.scripted.turns.tools import Tools
 from codex_replay.protocol.turn.frames import NOTHING, add_usage, error_v2, failure, fill, usage_values
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     Run = Generator[Any, None, None]
 
-#: What a rollback of an empty thread says: the next input is still the first one.
-_OF_ROLLBACKS = ("token_count", "thread_rolled_back")
 _LOOK = 64  # events of one reply between two checks of the client
 
 
@@ -59,6 +57,10 @@ class Turn:
         self._begun, self.begun = time(), False
         self._heard = False  # whether the reply that is awaited has begun
         self._citations: Citations | None = None
+        if "citation" in table:
+            from codex_fakes.scripted.turns.citations import Citations
+
+            self._citations = Citations(*table["citation"])
         self._late: bool = table["traits"].get("lateUsage", False)  # later versions report usage once the calls have run
 
     @property
@@ -88,14 +90,14 @@ class Turn:
         """Run the turn to its end."""
         thread = self.thread
         if thread.clock:
-            yield from thread.gap("begin")  # until the turn has begun, the real server refuses to interrupt it
+            yield from thread.out.gap("begin")  # until the turn has begun, the real server refuses to interrupt it
             self.begun = True
             thread.emit("turn-started", {"startedAt": int(self._begun)})
             self._shown |= {"begins": len(thread.history), "startedAt": int(self._begun)}
         thread.turns.append(self._shown)
-        thread.delay_output("start")
+        thread.out.delay_output("start")
         failed = (yield from compact(self, old)) if (old := old_model(self)) else None
-        if not failed and (self._is_full() or self.kind == "compact"):
+        if not failed and (is_full(self) or self.kind == "compact"):
             failed = yield from compact(self)
         thread.emit("task-started", {"window": self.settings.window()})
         if self.kind == "turn":
@@ -110,11 +112,14 @@ class Turn:
             self.abort()
             return
         self._error, thread.stray = self._error or thread.stray, None
-        status = "failed" if self._error is not None else "completed"
-        # Errors are not kept, so the turn is shown again as completed.
-        thread.failed = status == "failed"
-        values = {"lastMessage": self._last_message, "status": status, "error": self._error}
-        thread.emit("task-complete", {**values, **self._times(status, self._error)})
+        self._complete(self._last_message)
+
+    def _complete(self, last_message: str | None) -> None:
+        """Report the end of the turn. Errors are not kept, so thread/read shows the turn as completed."""
+        self.outer.failed = self._error is not None
+        status = "failed" if self.outer.failed else "completed"
+        values = {"lastMessage": last_message, "status": status, "error": self._error}
+        self.outer.emit("task-complete", {**values, **self._times(status)})
 
     def abort(self) -> None:
         """End the turn after an interrupt: calls without an output get an output, and the model's input gets a note."""
@@ -124,7 +129,7 @@ class Turn:
         if thread.clock:
             thread.raw(thread.history[-1])
         self._shown["status"] = "interrupted"
-        times = self._times("interrupted", None)
+        times = self._times("interrupted")
         thread.emit("turn-aborted", times)
         thread.answer_interrupts()
         thread.failed = False
@@ -132,7 +137,7 @@ class Turn:
         if self._tools.undecided is not None:
             thread.emit("request-resolved", {"request": self._tools.undecided})
 
-    def _times(self, status: str, error: Any) -> dict[str, Any]:
+    def _times(self, status: str) -> dict[str, Any]:
         """Return the values that only versions after 0.92 report at the end of a turn.
 
         For a version after 0.92, also store the turn.
@@ -143,6 +148,7 @@ class Turn:
         messages = texts if status == "completed" else []  # a turn that does not complete shows none
         times = {"startedAt": int(self._begun), "completedAt": int(now), "durationMs": int((now - self._begun) * 1000)}
         if thread.clock:
+            error = self._error if status == "failed" else None
             ended = {"items": full, "itemsView": "full", "status": status, "error": error, **times}
             if texts or status == "failed":
                 thread.revision, thread.unread = thread.item_id(), thread.unread or self.id
@@ -163,11 +169,11 @@ class Turn:
         values = user_values(self._items, thread.clock)
         thread.history.append(user_history(self._items))
         thread.raw(thread.history[-1])
-        begins = all(event["type"] in _OF_ROLLBACKS for event in thread.said)
-        if thread.clock and not thread.ephemeral:
-            thread.preview = (thread.preview if thread.asked else "") or later_preview(thread.history[-1])
-            thread.asked = thread.asked or thread.preview != ""
-        elif not thread.clock and begins and not is_own(thread.history[-1]["content"]):
+        # After a rollback of an empty thread, the next input is still the first one.
+        begins = all(event["type"] in ("token_count", "thread_rolled_back") for event in thread.said)
+        if thread.clock:
+            take_preview(thread, thread.history[-1])
+        elif begins and not is_own(thread.history[-1]["content"]):
             # Only the first input counts: if it is a review, or looks like Codex's own, the thread is not listed.
             thread.asked = True
             if not thread.preview:  # the preview of a history that the client gave stays
@@ -198,16 +204,9 @@ class Turn:
             if not self._tools.ran and not thread.steered:
                 self._last_message = sampling.last_message
                 return
-            if self._is_full() and (failed := (yield from compact(self))) and self._late:
+            if is_full(self) and (failed := (yield from compact(self))) and self._late:
                 self.fail(failed)
                 return
-
-    def _is_full(self) -> bool:
-        return self.kind == "turn" and is_full(self)
-
-    def about(self) -> dict[str, str]:
-        """Return the thread and the turn of a request, for the ledger."""
-        return {"thread": self.thread.id, "turn": self.id}
 
     def _gate(self) -> Gate:
         """Return the wait at a gate: each gate of a reply needs input that no earlier gate has used."""
@@ -230,17 +229,15 @@ class Turn:
             self.fail(failure(self.table["errors"], missing))
             return
         while True:
-            reply = self.model.ask(body, self.about(), self.settings.url())
-            yield from thread.gap("model")
-            acts = reply.acts
-            if self._late and reply.failure is None:
-                acts = [*reply.before, *acts]  # later versions can be steered before the answer begins
-            else:
-                for what, how in reply.before:
-                    yield Sleep(how / 1000) if what == "wait" else self._gate()
+            reply = self.model.ask(body, {"thread": thread.id, "turn": self.id}, self.settings.url())
+            yield from thread.out.gap("model")
+            # Later versions can be steered before the answer begins.
+            joined = reply.before if self._late and reply.failure is None else []
+            for what, how in reply.before if not joined else ():
+                yield Sleep(how / 1000) if what == "wait" else self._gate()
             if reply.failure is None:
                 self.take_limits(reply.limits)
-                yield from self._stream(acts, reply.results, sampling, len(reply.before) if self._late else 0)
+                yield from self._stream([*joined, *reply.acts], reply.results, sampling, len(joined))
                 if sampling.end is not None and ("completed" in sampling.end or "steered" in sampling.end):
                     return
             cause = reply.failure or {"url": self.settings.url(), **(sampling.end or {})}
@@ -286,7 +283,8 @@ class Turn:
             self._heard = number >= before
             if type(act) is not tuple:
                 silent = 0.0
-                for name, values in self._cited(sampling.receive(act)):
+                happenings = sampling.receive(act)
+                for name, values in happenings if self._citations is None else self._citations.pass_on(happenings):
                     if name == "reasoning-completed":
                         raw = self.settings.config.get("show_raw_agent_reasoning")
                         values["shown"] = values["content"] if raw else []
@@ -309,27 +307,26 @@ class Turn:
                 sampling.close(how)
                 break
             yield from self._tools.run(sampling)  # tools run while the stream stands still
-            if not self._late:
-                if what != "wait":
-                    yield self._gate()
-                    continue
+            if what != "wait":
+                yield self._gate()
+            elif self._late:
+                yield SleepOrSteer(how / 1000, thread.steered)
+            else:
                 patience = self.settings.idle_seconds() - silent
                 silent += how / 1000
                 yield Sleep(min(how / 1000, patience))
                 if how / 1000 > patience:
                     sampling.close("idle")
                     break
-                continue
-            yield SleepOrSteer(how / 1000, thread.steered) if what == "wait" else self._gate()
-            if thread.steered:  # the reply is broken off, and the next request has the input
+            if self._late and thread.steered:  # the reply is broken off, and the next request has the input
                 sampling.end = {"steered": True}
                 break
         sampling.close()
+        ended = sampling.end is not None and "completed" in sampling.end
         if sampling.usage is not None:
             # an incomplete reply counts, and is not the last
-            last = sampling.usage if "completed" in (sampling.end or ()) else dict.fromkeys(sampling.usage, 0)
+            last = sampling.usage if ended else dict.fromkeys(sampling.usage, 0)
             thread.set_usage(add_usage(thread.total, sampling.usage), last, self.settings.window())
-        ended = sampling.end is not None and "completed" in sampling.end
         if ended:
             thread.raw_response(sampling.response, sampling.usage)
         if ended and not self._late:
@@ -354,16 +351,6 @@ class Turn:
                 items[-1] = {**last, "summary": last["summary"] + summary, "content": last["content"] + content}
             elif summary or content:
                 items.append({"type": "reasoning", "summary": summary, "content": content})
-
-    def _cited(self, happenings: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-        """Remove the citations from the text, in versions that support citations."""
-        if "citation" not in self.table:
-            return happenings
-        if self._citations is None:
-            from codex_fakes.scripted.turns.citations import Citations
-
-            self._citations = Citations(*self.table["citation"])
-        return self._citations.pass_on(happenings)
 
     def take_limits(self, given: dict[str, Any]) -> None:
         """Store the rate limits of an answer, and report them."""
@@ -390,11 +377,7 @@ class Turn:
         message = self.sentence("reconnecting", n=n, limit=limit)
         info = {"response_stream_disconnected": {"http_status_code": failed.get("streamStatus")}}
         values = {"message": message, "info": info, "details": failed["message"]}
-        self.thread.emit("stream-error", {**values, "error": self._error_v2(message, info, failed["message"])})
-
-    def _error_v2(self, text: str, info: Any, details: str | None = None) -> dict[str, Any]:
-        more = self.table["shapes"]["error"] if self.thread.clock else {}
-        return {**error_v2(text, info, details), **more}
+        self.thread.emit("stream-error", {**values, "error": error_v2(self.table, message, info, failed["message"])})
 
     def fail(self, failed: dict[str, Any], ends: bool = True) -> None:
         """Report an error of the turn to the client.
@@ -409,7 +392,7 @@ class Turn:
             thread.total = {**NOTHING, "total_tokens": window}
             thread.last, thread.window = {**NOTHING, "total_tokens": max(0, window - before)}, window
             self.report_usage()
-        error = self._error_v2(failed["message"], failed["info"])
+        error = error_v2(self.table, failed["message"], failed["info"])
         if ends:
             self._error = error
         else:

@@ -71,17 +71,14 @@ def _refused_login(recorded: list[Frame], live: list[Frame], auth: str | None) -
     """Return advice if the backend refused a login that the recorded backend accepted; otherwise return ""."""
     was, came = ([frame.payload["status"] for frame in one if frame.kind == "response"] for one in (recorded, live))
     refused = next(((old, new) for old, new in zip(was, came, strict=False) if new in REFUSED and old not in REFUSED), None)
-    if refused is None or not any(_has_login(frame) for frame in recorded):
+    asked = [frame.payload["headers"] for frame in recorded if frame.kind == "request"]
+    if refused is None or all(http_frames.header(headers, "authorization") is None for headers in asked):
         return ""
     old, new = refused
     what = f"The backend answered {new}, where {old} was recorded: "
     if auth is not None:
         return f"{what}it does not accept the login in {auth}."
     return f"{what}the login is redacted in a recording. Give a valid login with --auth auth.json (docs/replaying.md)."
-
-
-def _has_login(frame: Frame) -> bool:
-    return frame.kind == "request" and http_frames.header(frame.payload["headers"], "authorization") is not None
 
 
 @contextlib.contextmanager

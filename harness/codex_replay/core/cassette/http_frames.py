@@ -104,13 +104,13 @@ def body_fields(raw: bytes, encoding: str | None = None, redact: Redact | None =
     content.
     """
     name = (encoding or "").lower()
-    return _plain_fields("body", raw, redact) if name in content_encoding.IDENTITY else _packed_fields(raw, name, redact)
+    return _plain_fields(raw, redact) if name in content_encoding.IDENTITY else _packed_fields(raw, name, redact)
 
 
-def _plain_fields(name: str, raw: bytes, redact: Redact | None) -> dict[str, Any]:
+def _plain_fields(raw: bytes, redact: Redact | None) -> dict[str, Any]:
     value = value_or_none(raw)
     if value is not None and _is_form_of(raw, value):
-        return {name: value}
+        return {"body": value}
     return _with_view(_exact(raw, redact), value)
 
 
@@ -141,7 +141,7 @@ def _packed_fields(raw: bytes, encoding: str, redact: Redact | None) -> dict[str
         return {"omitted": len(raw)} if redact else {"base64": base64.b64encode(raw).decode()}
     clean = redact(plain) if redact else plain
     if clean != plain:
-        return {**_plain_fields("body", clean, None), "packed": encoding}
+        return {**_plain_fields(clean, None), "packed": encoding}
     fields = {"base64": base64.b64encode(raw).decode()}
     if content_encoding.detect(raw) != encoding.removeprefix("x-"):
         fields["encoding"] = encoding  # the bytes do not show it

@@ -57,7 +57,7 @@ class _Spelling:
             return iter(())
         if self._pattern is None:
             separator, end = (_SEPARATOR, _SEGMENT_END) if self._is_path else (None, b"")
-            self._pattern = re.compile(_spelled(self._text, separator) + end)
+            self._pattern = re.compile(b"".join(_character(char, separator) for char in self._text) + end)
         return self._pattern.finditer(data)
 
 
@@ -95,12 +95,8 @@ def _paths_of(spelling: _Spelling, new: bytes) -> Callable[[bytes, bytes], Itera
     return find
 
 
-def _spelled(text: str, separator: bytes | None) -> bytes:
-    """Return a pattern for a text as it may be in JSON at any depth, or percent-encoded."""
-    return b"".join(_character(char, separator) for char in text)
-
-
 def _character(char: str, separator: bytes | None) -> bytes:
+    """Return a pattern for a character of a literal as it may be in JSON at any depth, or percent-encoded."""
     if char in "/\\" and separator is not None:
         return separator
     if char.isascii() and char.isalnum():

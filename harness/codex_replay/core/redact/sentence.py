@@ -19,6 +19,6 @@ def sentence(text: str) -> str:
     return visible(Redactor(homes=False).text(text))
 
 
-def shown_line(line: bytes, most: int = 200) -> str:
-    """Return the beginning of a received line for an error message: at most `most` bytes, in quotes, without secrets."""
-    return repr(Redactor().redact(line[:_LINE])[:most])
+def shown_line(line: bytes) -> str:
+    """Return the beginning of a received line for an error message: at most 200 bytes, in quotes, without secrets."""
+    return repr(Redactor().redact(line[:_LINE])[:200])

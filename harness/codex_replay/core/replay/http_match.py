@@ -142,11 +142,11 @@ class _Socket:
         return self.current
 
 
-def message_payload(path: str, headers: list[list[str]], body: dict[str, Any], method: str = MESSAGE) -> dict[str, Any]:
+def message_payload(path: str, headers: list[list[str]], body: dict[str, Any]) -> dict[str, Any]:
     """Return a WebSocket message in the form of a request's payload, so that `HttpPlayer.find` can find a recorded exchange for
     it.
     """
-    return {"method": method, "path": path, "headers": headers, "body": body}
+    return {"method": MESSAGE, "path": path, "headers": headers, "body": body}
 
 
 class HttpMiss:

@@ -73,7 +73,12 @@ class Track:
         self.ended = False
         self._source = source
         self._does = methods.does
-        self._causality = Causality(methods) if methods.known else _recorded_order()
+        if methods.known:
+            self._causality: Causality | RecordedOrder = Causality(methods)
+        else:
+            from codex_replay.core.replay.recorded_order import RecordedOrder  # not on fake-codex's start-up path
+
+            self._causality = RecordedOrder()
         self._one_lane = not methods.known  # in the recorded order nothing overtakes anything
         self._ready: list[Frame] = []  # may go out, found while looking for a client frame
         self._held: list[tuple[Frame | Run, Lane, tuple[int, ...]]] = []
@@ -291,17 +296,11 @@ class Track:
             if name is not None and self._does("opens_turn", frame.value["method"]):
                 self._open_turns[name] = self._open_turns.get(name, 0) + 1
 
-    def upcoming(self, most: int = 1000) -> list[Frame]:
-        """Return up to `most` recorded client frames that the live client has not sent yet. Read ahead if necessary."""
-        while len(self.awaited) < most and self._read_to_client_frame():
+    def upcoming(self) -> list[Frame]:
+        """Return up to 1000 recorded client frames that the live client has not sent yet. Read ahead if necessary."""
+        while len(self.awaited) < 1000 and self._read_to_client_frame():
             pass
         return list(self.awaited.values())
-
-
-def _recorded_order() -> RecordedOrder:
-    from codex_replay.core.replay.recorded_order import RecordedOrder  # not on fake-codex's start-up path
-
-    return RecordedOrder()
 
 
 _SERVER = b'"from":"server"'

@@ -109,7 +109,7 @@ def read(line: bytes, texts: bool = False) -> Any:
     except NotJson:
         return None
     if type(value) is list:
-        value = _of_members(value)
+        value = dict(zip(_MEMBERS, value, strict=False)) if 2 <= len(value) <= 3 else None  # a list of a request's members
     if type(value) is not dict or not _is_readable(line, value):
         return None
     doubled = any(line.count(name) > 1 for name in _QUOTED)
@@ -130,11 +130,6 @@ def wide_integer(value: Any) -> str | None:
         if type(one) in (list, dict):
             todo += reversed(one.values() if type(one) is dict else one)
     return None
-
-
-def _of_members(values: list[Any]) -> dict[str, Any] | None:
-    """Return the request that a list of its members represents, or None if the list does not represent a request."""
-    return dict(zip(_MEMBERS, values, strict=False)) if 2 <= len(values) <= 3 else None
 
 
 def _is_readable(line: bytes, value: Any) -> bool:

@@ -12,26 +12,20 @@ from __future__ import annotations
 import zlib
 from codecs import getincrementaldecoder
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from websockets.exceptions import InvalidHandshake, PayloadTooBig, ProtocolError
 from websockets.extensions.base import Extension
-from websockets.extensions.permessage_deflate import (
-    ClientPerMessageDeflateFactory,
-    PerMessageDeflate,
-    ServerPerMessageDeflateFactory,
-)
+from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory, PerMessageDeflate
 from websockets.frames import Close, Frame, Opcode
-from websockets.headers import build_extension, parse_extension
+from websockets.headers import parse_extension
 from websockets.streams import StreamReader
 from websockets.typing import ExtensionName
-from websockets.utils import accept_key
-
-__all__ = ["Decoder", "Encoder", "Message", "Steps", "accept_key", "compression", "offer_accepted"]
 
 Headers = Sequence[Sequence[str]]
 _KINDS = {Opcode.TEXT: "text", Opcode.BINARY: "binary", Opcode.CLOSE: "close", Opcode.PING: "ping", Opcode.PONG: "pong"}
+_CONTROL = (Opcode.CLOSE, Opcode.PING, Opcode.PONG)
 _OPCODES = {kind: opcode for opcode, kind in _KINDS.items()}
 #: Bytes that are inflated and dropped of a message that is too long, so that the next one can be read; then no more is read.
 _DRAINED = 256 << 20
@@ -61,15 +55,6 @@ class Message(NamedTuple):
         """The code of a close frame, or None if the frame has no code or is invalid."""
         return int.from_bytes(self.data[:2], "big") if self.kind == "close" and len(self.data) >= 2 else None
 
-    @property
-    def reason(self) -> bytes:
-        """The reason of a close frame, as sent."""
-        return self.data[2:]
-
-
-def _values(headers: Headers, name: str) -> str:
-    return ", ".join(value for key, value in headers if key.lower() == name)
-
 
 def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageDeflate | None]:
     """Return the compression of the client's messages and the compression of the server's messages, from the headers of a 101
@@ -78,7 +63,7 @@ def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageD
     Each of the two returned objects may be used in only one `Decoder` or `Encoder`. Raises ValueError for another
     extension.
     """
-    given = _values(headers, "sec-websocket-extensions")
+    given = ", ".join(value for name, value in headers if name.lower() == "sec-websocket-extensions")
     if not given:
         return None, None
     try:
@@ -99,29 +84,6 @@ def compression(headers: Headers) -> tuple[PerMessageDeflate | None, PerMessageD
     return theirs, mine
 
 
-def offer_accepted(headers: Headers) -> tuple[str, PerMessageDeflate] | None:
-    """Return the header value that accepts a client's offer of permessage-deflate, and the compression for the server's side.
-
-    Return None if the client makes no offer.
-    """
-    given = _values(headers, "sec-websocket-extensions")
-    if not given:
-        return None
-    try:
-        offers = parse_extension(given)
-    except InvalidHandshake:
-        return None
-    for name, parameters in offers:
-        if name != "permessage-deflate":
-            continue
-        try:
-            answer, found = ServerPerMessageDeflateFactory().process_request_params(parameters, [])
-        except InvalidHandshake:
-            continue
-        return build_extension([(name, answer)]), found
-    return None
-
-
 class _Inflate(Extension):
     """Decompress frames in pieces, and note which messages were lost; a lost message raises no exception.
 
@@ -140,19 +102,18 @@ class _Inflate(Extension):
 
     def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
         """Take the mark of compression from a frame that `Frame.parse` reads. `chunks` decompresses the frame later."""
-        inner = self._inner
-        if frame.opcode in (Opcode.CLOSE, Opcode.PING, Opcode.PONG):
+        if frame.opcode in _CONTROL:
             return frame
         self.why = ""
-        if frame.opcode is not Opcode.CONT:
-            self.compressed = frame.rsv1
-            if inner is None or not frame.rsv1:
-                return frame
-            self._dead = "" if inner.remote_no_context_takeover else self._dead
-            if self._decoder is None or inner.remote_no_context_takeover:
-                self._decoder = zlib.decompressobj(wbits=-inner.remote_max_window_bits)
-            return Frame(frame.opcode, frame.data, frame.fin, False, frame.rsv2, frame.rsv3)
-        return frame
+        if frame.opcode is Opcode.CONT:
+            return frame
+        inner, self.compressed = self._inner, frame.rsv1
+        if inner is None or not frame.rsv1:
+            return frame
+        self._dead = "" if inner.remote_no_context_takeover else self._dead
+        if self._decoder is None or inner.remote_no_context_takeover:
+            self._decoder = zlib.decompressobj(wbits=-inner.remote_max_window_bits)
+        return Frame(frame.opcode, frame.data, frame.fin, False, frame.rsv2, frame.rsv3)
 
     def chunks(self, frame: Frame) -> Iterator[bytes | bytearray | memoryview]:
         """Yield the content of a data frame in pieces of at most `_PIECE` bytes.
@@ -161,11 +122,8 @@ class _Inflate(Extension):
         """
         data = frame.data
         if not self.compressed:
-            if len(data) <= _PIECE:
-                yield data
-                return
             for at in range(0, len(data), _PIECE):
-                yield memoryview(data)[at : at + _PIECE]
+                yield data[at : at + _PIECE]
             return
         # zlib copies the input that is left after each piece: it gets little at a time.
         for at in range(0, len(data), _SLICE):
@@ -224,7 +182,6 @@ class Decoder:
         self._sizes: list[int] = []
         self._size = self._sent = 0
         self.lost = ""
-        self._compressed = False
         self._frames = self._parse()
 
     @property
@@ -295,19 +252,14 @@ class Decoder:
             raise ProtocolError("control frame too long")
         self._begin(opcode)
         if opcode is not Opcode.CONT:
-            self._compressed = self._inflate.compressed = bool(self._head & 64)
-        if self._compressed:
+            self._inflate.compressed = bool(self._head & 64)
+        if self._inflate.compressed:
             self._inflate.give_up()
         self._lose("it is too long")
         self._sent += size
-        left, buffer = size + 4 * self._masked, self._stream.buffer
-        while True:
-            gone = min(left, len(buffer))
-            del buffer[:gone]
-            left -= gone
-            if not left:
-                break
-            yield
+        left = size + 4 * self._masked
+        while left:
+            left -= len((yield from self._stream.read_exact(min(left, _SLICE))))
         if self._head & 128:
             self._whole()
 
@@ -316,7 +268,7 @@ class Decoder:
         if (opcode is Opcode.CONT) == (self._opcode is None):
             raise ProtocolError("a continuation without its beginning" if opcode is Opcode.CONT else "a message within a message")
         if opcode is not Opcode.CONT:
-            self._opcode, self._compressed, self.lost = opcode, self._inflate.compressed, ""
+            self._opcode, self.lost = opcode, ""
             self._sizes, self._size, self._sent = [], 0, 0
             self._utf8.reset()
 
@@ -326,15 +278,14 @@ class Decoder:
 
     def _take(self, frame: Frame) -> Generator[None, None, None]:
         kind = frame.opcode
-        if kind in (Opcode.CLOSE, Opcode.PING, Opcode.PONG):
+        if kind in _CONTROL:
             data = bytes(frame.data)
-            if kind is Opcode.CLOSE:
-                try:
+            try:
+                if kind is Opcode.CLOSE:
                     Close.parse(data)
-                except UnicodeDecodeError:
-                    raise ProtocolError("its close frame is not valid (the reason is not UTF-8)") from None
-                except ProtocolError as error:
-                    raise ProtocolError(f"its close frame is not valid ({error})") from None
+            except (UnicodeDecodeError, ProtocolError) as error:
+                why = error if isinstance(error, ProtocolError) else "the reason is not UTF-8"
+                raise ProtocolError(f"its close frame is not valid ({why})") from None
             self._ready.append(Message(_KINDS[kind], data))
             return
         self._begin(kind)
@@ -343,7 +294,7 @@ class Decoder:
         for piece in self._inflate.chunks(frame):
             yield from self._rest()
             self._add(piece)
-            if self._compressed and self._size > self._limit + _DRAINED:
+            if self._inflate.compressed and self._size > self._limit + _DRAINED:
                 self._inflate.give_up()
         if self._inflate.why:
             self._lose(self._inflate.why)
@@ -378,10 +329,10 @@ class Decoder:
             self._check_text(b"", final=True)
         self._opcode, self.lost = None, ""
         if why:
-            self._ready.append(Message("lost", b"", self._compressed, fragments, self._sent, why))
+            self._ready.append(Message("lost", b"", self._inflate.compressed, fragments, self._sent, why))
             return
         data, self._data = bytes(self._data), bytearray()
-        self._ready.append(Message(kind, data, self._compressed, fragments, self._sent))
+        self._ready.append(Message(kind, data, self._inflate.compressed, fragments, self._sent))
 
 
 class Steps:
@@ -411,18 +362,6 @@ class Steps:
                 self._call_soon(self._run)
 
 
-class _Raw(Extension):
-    """Mark a frame as compressed, and leave the bytes of the frame unchanged."""
-
-    name = ExtensionName("permessage-deflate")
-
-    def encode(self, frame: Frame) -> Frame:
-        return Frame(frame.opcode, frame.data, frame.fin, rsv1=frame.opcode is not Opcode.CONT)
-
-    def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
-        raise NotImplementedError
-
-
 class Encoder:
     """A writer of the WebSocket frames of one direction.
 
@@ -441,11 +380,9 @@ class Encoder:
         """
         used: list[Any] = [self.deflate] if compressed and self.deflate is not None else []
         opcode = _OPCODES[kind]
-        if not fragments:
-            return Frame(opcode, data).serialize(mask=self._masked, extensions=used)
         out, at = [], 0
-        for number, size in enumerate(fragments):
-            last = number == len(fragments) - 1
+        for number, size in enumerate(fragments or (len(data),)):
+            last = number >= len(fragments) - 1
             piece = data[at:] if last else data[at : at + size]
             at += size
             out.append(Frame(opcode if not number else Opcode.CONT, piece, last).serialize(mask=self._masked, extensions=used))
@@ -456,13 +393,6 @@ class Encoder:
         return self.message("close", b"" if code is None else code.to_bytes(2, "big") + reason[:123])
 
     def broken_deflate(self, data: bytes = b"\xff\xff\xff\xff\xff") -> bytes:
-        """Return a text message that is marked as compressed but is not compressed.
-
-        A receiver must report an error for a message that is only marked as compressed.
-        """
-        return Frame(Opcode.TEXT, data).serialize(mask=self._masked, extensions=[_Raw()])
-
-
-def is_upgrade(headers: Iterable[Sequence[str]]) -> bool:
-    """Return True if the headers of a request ask for a WebSocket, or the headers of a 101 answer accept one."""
-    return any(name.lower() == "upgrade" and "websocket" in value.lower() for name, value in headers)
+        """Return a text message that is marked as compressed but is not compressed, which a receiver must report as an error."""
+        sent = self.message("text", data, compressed=False)
+        return bytes([sent[0] | 64]) + sent[1:]

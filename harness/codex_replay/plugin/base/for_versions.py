@@ -39,7 +39,8 @@ def skip_for_version(items: list[pytest.Item], version: str) -> str:
                 given = mark.args
                 if len(given) != 2 or not all(isinstance(one, str) for one in given) or not is_version(given[0]):
                     return f'{item.nodeid}: the marker {name} takes a version and the reason: {name}("{DEFAULT}", "why").'
-                if is_version(version) and _excludes(name, numbers(given[0]), numbers(version)):
+                older, newer = (version, given[0]) if name == "since" else (given[0], version)
+                if is_version(version) and numbers(older) < numbers(newer):
                     item.add_marker(pytest.mark.skip(reason=f"{_NOT_FOR} {version}: {given[1]}"))
     return ""
 
@@ -48,15 +49,11 @@ def run_on_later(items: list[pytest.Item]) -> None:
     """Run the cases that the marker `until` would skip, because a comparison of versions must show removed behaviour."""
     for item in items:
         if next(item.iter_markers("since"), None) is None:
-            item.own_markers[:] = [mark for mark in item.own_markers if not _skips(mark)]
-
-
-def _skips(mark: pytest.Mark) -> bool:
-    return mark.name == "skip" and str(mark.kwargs.get("reason", "")).startswith(_NOT_FOR)
-
-
-def _excludes(name: str, bound: tuple[int, ...], version: tuple[int, ...]) -> bool:
-    return version < bound if name == "since" else version > bound
+            item.own_markers[:] = [
+                mark
+                for mark in item.own_markers
+                if mark.name != "skip" or not str(mark.kwargs.get("reason", "")).startswith(_NOT_FOR)
+            ]
 
 
 def value_for(values: Mapping[str, T], version: str) -> T:

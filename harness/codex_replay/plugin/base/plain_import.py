@@ -11,13 +11,7 @@ from __future__ import annotations
 
 import sys
 
-
-def import_plainly(package: str) -> None:
-    """Tell pytest not to rewrite the modules of `package` that are not imported yet."""
-    for finder in sys.meta_path:
-        marked = getattr(finder, "_must_rewrite", None)
-        if isinstance(marked, set):
-            marked.discard(package)
-
-
-import_plainly(__name__.partition(".")[0])
+for _finder in sys.meta_path:
+    _marked = getattr(_finder, "_must_rewrite", None)
+    if isinstance(_marked, set):
+        _marked.discard(__name__.partition(".")[0])

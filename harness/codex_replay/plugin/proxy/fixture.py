@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from codex_replay.plugin.base.checking import has_bundle, has_conversations, keeps_experimental
+from codex_replay.plugin.base.checking import has_bundle, has_conversations
 from codex_replay.plugin.base.options import settings_of
 from codex_replay.plugin.base.places import shared_file
 from codex_replay.plugin.base.subjects import parse_app_server, usage_errors
 from codex_replay.plugin.proxy.collector import FIELDS, NEEDS, Fields, needs_of, subject_of
-from codex_replay.plugin.proxy.fields import fields, unknown_members
+from codex_replay.plugin.proxy.fields import fields
 from codex_replay.plugin.proxy.http import Event, Exchange, exchange
 from codex_replay.plugin.proxy.no_end import Watch, no_end, refused_submission
 from codex_replay.plugin.proxy.process import PROFILE, PROFILES, Pool, RunningProxy, profile_in
@@ -92,24 +92,6 @@ class Proxy:
     def attached(self) -> bool:
         """Return True if `--proxy` is the URL of a running proxy: then the messages of its app-server cannot be seen."""
         return self._subject.url is not None
-
-    def unknown_members(self, call: Mapping[str, Any]) -> list[str]:
-        """Return the paths of the call's members that the Codex version under test does not know."""
-        return unknown_members(call, self.version)
-
-    @property
-    def keeps_experimental(self) -> bool:
-        """Return True if the Codex version under test refuses experimental calls of clients without the capability
-        experimentalApi.
-        """
-        return keeps_experimental(self.version)
-
-    @property
-    def has_conversations(self) -> bool:
-        """Return True if the Codex version under test has v1 conversations (calls such as newConversation, events
-        codex/event/*) in addition to threads.
-        """
-        return has_conversations(self.version)
 
     def prompt(self, text: str = "Hello") -> str:
         """Return a prompt with the unique word by which the scripted model recognises the case."""

@@ -140,7 +140,7 @@ class RunningProxy:
         home = HermeticHome(self.folder / "codex-home", url, version=subject.version, extra_config=extra)
         environ = {**home.env, **added}
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
-        tap = shlex.join(program("codex_replay.shell.rpc.timed_tap"))
+        tap = shlex.join([*program("codex_replay.shell.rpc.wire_tap"), "--timed"])
         self.env.pop(STATE, None)
         piece = self.env.pop(PIECE, "")
         if insert := self.env.pop(INSERT, ""):

@@ -20,7 +20,7 @@ from typing import Any
 from codex_replay.core.wire.jsonrpc import kind
 from codex_replay.shell.process.subject import runs
 
-#: A line of `timed_tap` that has a frame in it.
+#: A line of `wire_tap --timed` that has a frame in it.
 _FRAME = re.compile(rb'\{"t": ?([0-9.]+), ?"(got|said)": ?(".*")\}')
 #: The line that it writes at the end of the app-server.
 _END = re.compile(rb'\{"t": ?([0-9.]+), ?"ended": ?-?[0-9]+\}')

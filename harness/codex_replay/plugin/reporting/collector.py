@@ -184,16 +184,13 @@ class Collector:
         out.section("codex-replay")
         for line in verdict.table():
             out.write_line(line)
-        if verdict.count("failed"):
-            from codex_replay.report.group_failures import sentences
+        from codex_replay.report.group_failures import sentences, skip_reasons
 
-            for i, line in enumerate(sentences(verdict.cases.values())):
-                out.write_line(line if i else f"Most common failures:\n{line}")
-        if verdict.count("skipped"):
-            from codex_replay.report.group_failures import skip_reasons
-
-            for i, line in enumerate(skip_reasons(verdict.cases.values())):
-                out.write_line(line if i else f"Skipped:\n{line}")
+        failed = sentences(verdict.cases.values()) if verdict.count("failed") else []
+        skipped = skip_reasons(verdict.cases.values()) if verdict.count("skipped") else []
+        for title, lines in (("Most common failures", failed), ("Skipped", skipped)):
+            for i, line in enumerate(lines):
+                out.write_line(line if i else f"{title}:\n{line}")
         for line in verdict.coverage.table() if verdict.coverage is not None else ():
             out.write_line(line)
         for path in sorted(path for case in verdict.cases.values() for path in case["recorded"]):

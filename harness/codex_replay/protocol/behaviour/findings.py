@@ -112,7 +112,7 @@ def outcome(
         found[name] = loud
         muted.update(noise[name])
     findings = _findings(found, before, after)
-    sure = [finding for finding in findings if not all(_racy(case, before, after) for case in finding.cases)]
+    sure = [finding for finding in findings if not all(before[case].racy or after[case].racy for case in finding.cases)]
     racy = [finding for finding in findings if finding not in sure]
     many = [finding for finding in sure if len(finding.cases) > 1]
     single = [finding for finding in sure if len(finding.cases) == 1]
@@ -147,10 +147,6 @@ def outcome(
         ],
         "cases": names,
     }
-
-
-def _racy(case: str, before: Mapping[str, Kept], after: Mapping[str, Kept]) -> bool:
-    return bool(before[case].racy or after[case].racy)
 
 
 def doubtful(found: Mapping[str, Any]) -> list[str]:
@@ -232,7 +228,8 @@ def _together(findings: list[BehaviourFinding]) -> list[BehaviourFinding]:
             first = max(finding.seen, key=lambda pair: (len(finding.seen[pair]), pair))
             member = re.split(r"[.\[\]]", finding.path)[-1] or finding.path
             # Methods of the two seams stay apart: requests to the model and messages to the client are different things.
-            key = (finding.rule, _seam(finding), member, f"{_shape(first[0])} {_shape(first[1])}")
+            seam = "http" if finding.labels[0].startswith("upstream ") else "rpc"
+            key = (finding.rule, seam, member, f"{_shape(first[0])} {_shape(first[1])}")
             groups.setdefault(key, []).append(finding)
     for (_, _, member, _), group in groups.items():
         if len({finding.labels[0] for finding in group}) >= TOGETHER:
@@ -240,10 +237,6 @@ def _together(findings: list[BehaviourFinding]) -> list[BehaviourFinding]:
             merged = _merged(group, BehaviourFinding(group[0].rule, names, f"$..{member}", ""))
             findings = [*(finding for finding in findings if finding not in group), merged]
     return findings
-
-
-def _seam(finding: BehaviourFinding) -> str:
-    return "http" if finding.labels[0].startswith("upstream ") else "rpc"
 
 
 def _merged(group: Iterable[BehaviourFinding], into: BehaviourFinding) -> BehaviourFinding:

@@ -54,7 +54,7 @@ def rpc_conversation(lines: Iterable[tuple[str, bytes]], codex: str = versions.D
     return Conversation((Frame(n, 0.0, "rpc", sender, "msg", raw) for n, (sender, raw) in enumerate(lines, 1)), codex)
 
 
-def http_conversation(exchanges: Iterable[tuple[Mapping[str, Any], int | None]], codex: str = versions.DEFAULT) -> Conversation:
+def http_conversation(exchanges: Iterable[tuple[Mapping[str, Any], int | None]]) -> Conversation:
     """Return a conversation of HTTP requests (method, path, headers, body) and the statuses of their answers (None if not yet
     answered).
     """
@@ -64,7 +64,7 @@ def http_conversation(exchanges: Iterable[tuple[Mapping[str, Any], int | None]],
         if status is not None:
             answer = {"status": status}
             frames.append(Frame(len(frames) + 1, 0.0, "http", "server", "response", payload=answer, conn=conn))
-    return Conversation(frames, codex)
+    return Conversation(frames)
 
 
 def text(

@@ -121,7 +121,7 @@ def _conversation(wanted: Mapping[str, Any], body: Mapping[str, Any]) -> str | N
         return f"The last message of the user does not match the pattern {wanted['pattern']!r}."
     if "tool_pattern" in wanted and captured(wanted, body) is None:
         return f"No output of a tool matches the pattern {wanted['tool_pattern']!r}."
-    if "tool" in wanted and not any(wanted["tool"] in text for text in last_outputs(body)):
+    if "tool" in wanted and not any(wanted["tool"] in text for text in outputs(body, whole=False)):
         return f'No output of a tool after the last message of the user contains "{wanted["tool"]}".'
     if "instructions" in wanted and not any(wanted["instructions"] in text for text in instructions(body)):
         return f'The instructions do not contain "{wanted["instructions"]}".'
@@ -163,11 +163,6 @@ def last_user(body: Mapping[str, Any]) -> str:
         if item.get("role") == "user":
             return "\n".join(message_texts(item))
     return ""
-
-
-def last_outputs(body: Mapping[str, Any]) -> list[str]:
-    """Return the tool outputs after the user's last message, as texts, in order."""
-    return outputs(body, whole=False)
 
 
 def outputs(body: Mapping[str, Any], whole: bool = True) -> list[str]:

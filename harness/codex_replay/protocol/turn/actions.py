@@ -80,7 +80,8 @@ def actions_of(command: Sequence[str]) -> list[Action]:
         words = _unescaped(script)
         if not {"|", "&&", "||", ";"}.intersection(words):  # a word that looks like an operator counts as one
             found[0]["cmd"] = join(words)
-    if len(found) == 1 and found[0]["type"] == "read" and "|" in script and any(_is_range(argv) for argv in commands):
+    is_range = any(list(argv[:2]) == ["sed", "-n"] for argv in commands)
+    if len(found) == 1 and found[0]["type"] == "read" and "|" in script and is_range:
         found[0]["cmd"] = script
     return found
 
@@ -122,10 +123,6 @@ def _unknown(text: str) -> Action:
 
 def _inside(place: str, path: str) -> str:
     return path if path.startswith("/") or not place else f"{place.rstrip('/')}/{path}"
-
-
-def _is_range(argv: Sequence[str]) -> bool:
-    return list(argv[:2]) == ["sed", "-n"]
 
 
 def _formats(argv: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ module at start-up.
 from __future__ import annotations
 
 from codex_replay.protocol.turn.patch_text import parse_patch
+from codex_replay.protocol.turn.tools import join_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,18 +24,13 @@ def changes_of(patch: str, cwd: str, result: Mapping[str, Any]) -> dict[str, dic
     """Return the changes of one call, by absolute path; raises `BadPatch` for a patch that cannot be read."""
     parsed = parse_patch(patch)
     given = result.get("changes", parsed)
-    changes = {_joined(cwd, path): dict(change) for path, change in given.items()}
+    changes = {join_path(cwd, path): dict(change) for path, change in given.items()}
     for change in changes.values():
         if change["type"] == "update":
             change.setdefault("move_path", None)
         if change.get("move_path"):
-            change["move_path"] = _joined(cwd, change["move_path"])
+            change["move_path"] = join_path(cwd, change["move_path"])
     return changes
-
-
-def _joined(cwd: str, path: str) -> str:
-    """Return the path in a patch as an absolute path; parts such as `..` are kept."""
-    return path if path.startswith("/") else f"{cwd.rstrip('/')}/{path}"
 
 
 def shown(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -192,6 +192,7 @@ def _shows(words: str, row: Mapping[str, Any], cause: Mapping[str, Any]) -> bool
     return words in body and row.get("needs", "") in body
 
 
-def error_v2(message: str, info: Any, details: str | None = None) -> dict[str, Any]:
-    """Return the error object for v2's `error` and `turn/completed`."""
-    return {"message": message, "codexErrorInfo": camel(info), "additionalDetails": details}
+def error_v2(table: Mapping[str, Any], message: str, info: Any, details: str | None = None) -> dict[str, Any]:
+    """Return the error object for v2's `error` and `turn/completed`, with the further members that turn.json (`table`) has."""
+    error = {"message": message, "codexErrorInfo": camel(info), "additionalDetails": details}
+    return {**error, **table.get("shapes", {}).get("error", {})}

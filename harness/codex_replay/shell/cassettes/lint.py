@@ -268,16 +268,12 @@ class _Linter:
         elif frame.kind == "ws" or (frame.kind == "close" and frame.extra.get("messages") == 0):
             self._upgraded.pop(frame.conn, None)
 
-    def _unrecorded(self) -> None:
-        """Report the connections that were upgraded but whose messages are missing."""
-        for conn, (number, frame) in self._upgraded.items():
-            text = f"connection {conn} was upgraded (101), but its messages are missing in the cassette"
-            self._add("error", "unrecorded", number, frame, text)
-
     def _end(self, reader: CassetteReader) -> None:
         report = self._report
         self._streamed()
-        self._unrecorded()
+        for conn, (number, frame) in self._upgraded.items():
+            text = f"connection {conn} was upgraded (101), but its messages are missing in the cassette"
+            self._add("error", "unrecorded", number, frame, text)
         if not report.frames:
             self._add("note", "empty", reader.line, None, "the cassette has no frame, so it cannot verify anything")
         if reader.truncated:

@@ -137,14 +137,10 @@ def kept(run: Run, step: Step = lambda done, total: None) -> Path:
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
     os.utime(place)
-    _prune(place.parent)
-    return place
-
-
-def _prune(folder: Path) -> None:
-    runs = sorted((path for path in folder.iterdir() if (path / "run.json").exists()), key=lambda path: -path.stat().st_mtime)
-    for path in runs[STAY:]:
+    runs = [path for path in place.parent.iterdir() if (path / "run.json").exists()]
+    for path in sorted(runs, key=lambda path: -path.stat().st_mtime)[STAY:]:
         shutil.rmtree(path, ignore_errors=True)
+    return place
 
 
 def _run(run: Run, draft: Path, step: Step) -> None:

@@ -114,7 +114,9 @@ class Process:
                     if not data:
                         selector.unregister(key.fd)
                     if key.fd == err.fileno():
-                        self._keep_stderr(data)
+                        with self._lock:
+                            self._stderr_bytes += len(data)
+                            self._stderr = (self._stderr + data)[-_TAIL:]
                     elif data:
                         self._on_stdout(data)
                     else:
@@ -124,11 +126,6 @@ class Process:
         if not self.output_ended.is_set():
             self.output_ended.set()
             self._on_stdout(b"")
-
-    def _keep_stderr(self, data: bytes) -> None:
-        with self._lock:
-            self._stderr_bytes += len(data)
-            self._stderr = (self._stderr + data)[-_TAIL:]
 
     def _wait_for_exit(self) -> None:
         if hasattr(os, "waitid"):

@@ -1,11 +1,13 @@
 """A tee that writes the raw lines of both sides to a file, so that a test can check the client's bytes.
 
-    python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...
+    python -m codex_replay.shell.rpc.wire_tap [--timed] LEDGER [PIECE] -- COMMAND...
 
 PIECE is a number of bytes: the client gets the server's output in chunks of PIECE bytes, each in a separate write. Without
 PIECE, the client gets the output line by line. Each line is written to LEDGER before it is passed on. A line of the client
 becomes `{"got": "..."}`, and a line of the server becomes `{"said": "..."}`. The first line of a run is `{"run": N, "pid":
-..., "argv": [...]}`. In all other lines of the run, `"of"` is the process id in the first line. The ledger is not redacted,
+..., "argv": [...]}`. In all other lines of the run, `"of"` is the process id in the first line. With --timed, each line has
+`"t"` instead: the time in seconds of the monotonic clock, which all processes of a machine share, so that a test can put the
+lines of several app-servers and the client's requests on one timeline. The ledger is not redacted,
 so it must be in the test's own folder, where all credentials are fictitious. The tap uses the recorder of
 `codex_replay.shell.rpc.recorder`, which passes bytes, end of file, signals and exit status unchanged. The module imports as
 little as possible, because a suite starts a hundred taps.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from codex_replay.core.wire.json_text import ascii_dumps
 from codex_replay.shell.process.impersonate import leave_as, open_standard_descriptors
@@ -22,14 +25,11 @@ from codex_replay.shell.rpc.recorder import Recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 
 class Tap:
     """Logs lines to a ledger; the recorder uses a tap in place of its `Log`."""
-
-    module = "codex_replay.shell.rpc.wire_tap"
 
     def __init__(self, path: str) -> None:
         self.on = True
@@ -60,15 +60,32 @@ class Tap:
         self.on = False
 
 
-def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Tap] = Tap) -> None:
-    """Run the command in place of this process, and record its traffic with a tap of the given kind."""
+class TimedTap(Tap):
+    """A tap that writes the time of each line. Each app-server has a separate ledger, so a ledger contains only one run."""
+
+    def begin(self, words: list[str]) -> None:
+        """Write the first line of the run."""
+        self.add(run=0, argv=words)
+
+    def end(self, status: int) -> None:
+        """Write the last line of the run."""
+        self.add(ended=status)
+
+    def add(self, **said: Any) -> None:
+        """Add one line to the ledger, in one write."""
+        super().add(t=time.monotonic(), **said)
+
+
+def main(argv: list[str]) -> None:
+    """Run the command in place of this process, and record its traffic."""
     open_standard_descriptors()
+    timed = argv[:1] == ["--timed"]
     at = argv.index("--") if "--" in argv else len(argv)
-    before, command = argv[:at], argv[at + 1 :]
+    before, command = argv[timed:at], argv[at + 1 :]
     if len(before) not in (1, 2) or not command or not all(word.isdigit() for word in before[1:]):
-        sys.stderr.write(f"Give a file and a command: python -m {kind.module} LEDGER [PIECE] -- COMMAND...\n")
+        sys.stderr.write("Give a file and a command: python -m codex_replay.shell.rpc.wire_tap LEDGER [PIECE] -- COMMAND...\n")
         sys.exit(2)
-    tap = kind(before[0])
+    tap = (TimedTap if timed else Tap)(before[0])
     tap.begin(command[1:])
     try:
         recorder = Recorder(command, tap)
@@ -81,7 +98,7 @@ def main(argv: list[str], leave: Callable[[int], None] = leave_as, kind: type[Ta
         recorder.server.piece = int(before[1])
     status = recorder.run()
     tap.end(status)
-    leave(status)
+    leave_as(status)
 
 
 def _count(path: str) -> int:
