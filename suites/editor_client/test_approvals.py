@@ -74,7 +74,7 @@ def test_the_reply(editor_client: EditorClient, kind: str, choice: str) -> None:
     }
 
 
-@pytest.mark.parametrize("number", [0, 1, 9007199254740991, "a-1", ""], ids=["zero", "one", "large", "string", "empty"])
+@pytest.mark.parametrize("number", [0, 1, 9007199254740991, "12", ""], ids=["zero", "one", "large", "string", "empty"])
 @pytest.mark.spec("approval-id", "REAL-36")
 def test_the_id_comes_back(editor_client: EditorClient, number: Any) -> None:
     """The editor's reply has the id of the request, for every kind of id; the first id of the real server is 0."""

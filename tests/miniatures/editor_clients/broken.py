@@ -626,6 +626,17 @@ def id_as_text() -> None:
 
 
 @variant("approvals")
+def id_as_number() -> None:
+    """Turns the server's ids that consist of digits into numbers, as a language does that does not tell them apart."""
+
+    def answer(old: Any, self: Connection, request: dict[str, Any], result: Any) -> None:
+        given = request["id"]
+        old(self, {**request, "id": int(given) if isinstance(given, str) and given.isdigit() else given}, result)
+
+    patch(Connection, "answer", answer)
+
+
+@variant("approvals")
 def zero_is_no_id() -> None:
     """Takes a request with the id 0 for a notification."""
     incoming(lambda message: {k: v for k, v in message.items() if k != "id" or v or "method" not in message})
