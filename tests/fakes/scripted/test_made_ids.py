@@ -12,8 +12,7 @@ import pytest
 from codex_fakes.scripted.state.ids import uuid7
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.normalise.masking import Rules
-from codex_replay.core.normalise.normaliser import Normaliser
-from codex_replay.core.wire.json_form import text_form
+from codex_replay.core.normalise.normaliser import Normaliser, text_form
 from codex_replay.protocol import data_tables
 from codex_replay.protocol.recordings.compare import compare
 

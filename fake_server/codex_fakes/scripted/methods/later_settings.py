@@ -97,16 +97,10 @@ def report_settings(session: Session, thread: Thread, before: Settings) -> None:
 
 
 def _shown(session: Session, settings: Settings) -> dict[str, Any]:
+    plain = ("cwd", "policy", "model", "provider", "tier", "effort", "summary", "personality")
     values = {
-        "cwd": settings.cwd,
-        "policy": settings.policy,
+        **{name: getattr(settings, name) for name in plain},
         "sandbox": shown_sandbox(settings),
-        "model": settings.model,
-        "provider": settings.provider,
-        "tier": settings.tier,
-        "effort": settings.effort,
-        "summary": settings.summary,
-        "personality": settings.personality,
         "mode": shown_mode(settings)["mode"],
         "modeText": shown_mode(settings)["settings"]["developer_instructions"],
     }

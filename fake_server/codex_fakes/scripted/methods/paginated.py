@@ -48,13 +48,9 @@ _METHOD_NOT_SUPPORTED, _INTERNAL = -32601, -32603
 def _opened(session: Session, thread: Thread, turns: bool = False) -> dict[str, Any]:
     settings = thread.settings
     values = {
+        **{name: getattr(settings, name) for name in ("model", "provider", "cwd", "policy", "effort")},
         "threadObject": as_v2(session, thread, turns),
-        "model": settings.model,
-        "provider": settings.provider,
-        "cwd": settings.cwd,
-        "policy": settings.policy,
         "sandbox": shown_sandbox(settings),
-        "effort": settings.effort,
         "tier": settings.service_tier(),
     }
     opened: dict[str, Any] = fill(session.table["shapes"]["opened"], values)

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -275,19 +275,8 @@ def _report_on(
     if note == model.ITSELF and not same:
         note = ""
     if as_json:
-        differences = [
-            {
-                "kind": d.kind,
-                "label": d.label,
-                "recorded": d.a,
-                "live": d.b,
-                "path": d.path,
-                "left": d.left,
-                "right": d.right,
-                "only": d.only,
-            }
-            for d in found.differences
-        ]
+        names = {"a": "recorded", "b": "live"}
+        differences = [{names.get(key, key): value for key, value in asdict(d).items()} for d in found.differences]
         missing = [found.note] if found.note else []
         result: dict[str, Any] = {"identical": same, "failure": failure, "truncated": truncated, "missing": missing}
         result["differences"] = differences

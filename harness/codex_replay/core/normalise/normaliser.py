@@ -15,16 +15,18 @@ path (it needs `re`).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from codex_replay.core.normalise.masking import UUID_FORM, Rules
 from codex_replay.core.text.substitute import substitute
-from codex_replay.core.wire.json_form import event_form, text_form
+from codex_replay.core.wire.json_text import NotJson, dumps, loads
 from codex_replay.core.wire.jsonrpc import kind
 
 __all__ = ["UUID", "Normaliser", "Rules", "is_headers"]
 
 UUID = re.compile(UUID_FORM)
+_TOKEN = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 
 _ROLE_RANK = {"thread": 0, "subscription": 1, "item": 2, "uuid": 3}
 
@@ -146,7 +148,7 @@ class Normaliser:
         if type(payload) is dict and "view" in payload:  # the view already has the value
             if type(payload.get("text")) is str:
                 text = payload["text"]
-                normal["text"] = event_form(text, self.text) if of == "sse" else text_form(text)
+                normal["text"] = _event_form(text, self.text) if of == "sse" else text_form(text)
             elif "base64" in payload:
                 normal["base64"] = "<packed>"
         return normal
@@ -211,3 +213,30 @@ def _by_key(value: Any) -> Any:
 def _typed(request_id: Any) -> str:
     """Return a dictionary key that is different for the request ids 1, "1" and 1.0, because a reply must repeat the exact id."""
     return repr(request_id)
+
+
+def text_form(text: str) -> str:
+    """Return the form of a JSON text: its spacing, line ends and comments, with `"` for each string and `0` for each number.
+
+    A `~` marks a string or number in an unusual notation. A recording keeps the exact text if it is not the compact JSON of its
+    value (`http_frames`); a comparison of two recordings compares the values and the forms of the texts separately.
+    """
+    return _TOKEN.sub(_blank, text)
+
+
+def _event_form(text: str, other: Callable[[str], str]) -> str:
+    """Return the text of a server-sent event with the form of its JSON data in place of the data.
+
+    The function `other` returns the replacement for a line without data.
+    """
+    # Not splitlines: U+2028 ends no line of an event stream.
+    return "\n".join(text_form(line) if line.startswith("data:") else other(line) for line in text.split("\n"))
+
+
+def _blank(found: re.Match[str]) -> str:
+    token = found[0]
+    sign = '"' if token[0] == '"' else "0"
+    try:
+        return sign if dumps(loads(token.encode())) == token.encode() else f"{sign}~"
+    except (NotJson, ValueError):
+        return f"{sign}~"

@@ -11,20 +11,21 @@ table lacks would leave a secret in the cassette.
 
 from __future__ import annotations
 
+import re
 from binascii import Error, a2b_base64, b2a_base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codex_replay.core.cassette.frames import Frame
 from codex_replay.core.redact.encoded_body import opened, with_body, with_exact, with_payload
-from codex_replay.core.wire import event_text
-from codex_replay.core.wire.json_span import Path, spliced
+from codex_replay.core.wire.json_span import Path, span, spliced, written
 from codex_replay.core.wire.json_text import dumps, value_or_none
 
 if TYPE_CHECKING:
     from codex_replay.core.wire.sse import Block
 
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 TEXT, BASE64, TOKEN, BODY = "text", "base64", "token", "body"
 #: The first name of a stream that no other frame has a chunk of.
 ALONE = "alone"
@@ -259,7 +260,7 @@ def _edited_event(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> dic
         return {**payload, "data": _edited(payload["data"], edits)}
     view = _edited(payload["view"], edits)
     raw = a2b_base64(payload["base64"]) if "base64" in payload else str(payload.get("text", "")).encode()
-    new = event_text.edited(raw, payload["view"], edits)
+    new = _rewritten(raw, payload["view"], edits)
     if new is None:  # as above
         return {"event": payload["event"], "data": view} if "event" in payload else {"data": view}
     return {**with_exact(payload, new), "view": view}
@@ -283,7 +284,35 @@ def _edited_stream(payload: dict[str, Any], edits: list[tuple[Path, Any]]) -> di
     for number in {path[0]: None for path, _ in edits}:
         assert type(number) is int
         value, inner = value_or_none(blocks[number].data), [(path[1:], new) for path, new in edits if path[0] == number]
-        new = event_text.edited(raws[number], value, inner)
+        new = _rewritten(raws[number], value, inner)
         # Lines that the standard reads otherwise than we do (a byte order mark before them) become usual ones.
         raws[number] = encode(dumps(_edited(value, inner)), blocks[number].event) if new is None else new
     return with_body(payload, b"".join(raws), packed)
+
+
+def _rewritten(raw: bytes, value: Any, edits: Iterable[tuple[Path, Any]]) -> bytes | None:
+    """Return an event with some values of its JSON replaced: `edits` maps paths to new values.
+
+    Return None if the lines of the event do not contain the JSON `value`.
+    """
+    if value_or_none(_data_of(raw)[0]) != value:
+        return None
+    for path, new in edits:
+        data, places = _data_of(raw)
+        start, end = span(data, path)
+        raw = raw[: places[start]] + written(data[start:end], new) + raw[places[end - 1] + 1 :]
+    return raw
+
+
+def _data_of(raw: bytes) -> tuple[bytes, list[int]]:
+    """Return the data of one event, with its lines joined, and the offset in `raw` of each of its bytes."""
+    data, places = b"", list[int]()
+    for line in _LINE.finditer(raw):
+        if line[1].startswith(b"data:"):
+            start = line.start() + (6 if line[1].startswith(b"data: ") else 5)
+            if places:
+                data += b"\n"
+                places.append(start - 1)
+            data += raw[start : line.end(1)]
+            places += range(start, line.end(1))
+    return data, places

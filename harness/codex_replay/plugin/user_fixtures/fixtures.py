@@ -16,12 +16,13 @@ Example:
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend
     from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex
@@ -36,7 +37,6 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.reporting.trace_frames import request_frame, rpc_frames, wire_lines
     from codex_replay.plugin.user_fixtures.fake_codex import FakeCodex, unknown_tools
-    from codex_replay.plugin.user_fixtures.judge import judge
 
     try:
         program = parse_app_server("fake").argv[0]
@@ -58,7 +58,7 @@ def fake_codex(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     def notes() -> list[str]:
         return [*(note + refuse for note in fake.notes), *unknown_tools(fake.model_calls, fake.conversation.codex)]
 
-    judge(request.node, failed_itself, "fake_codex", fake.headline, fake.complaints, notes)
+    _judge(request.node, failed_itself, "fake_codex", fake.headline, fake.complaints, notes)
 
 
 @pytest.fixture
@@ -67,7 +67,6 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
     from codex_replay.plugin.reporting.trace import trace_frames_of
     from codex_replay.plugin.reporting.trace_frames import ledger_frames
     from codex_replay.plugin.user_fixtures.codex_backend import CodexBackend, readable_name
-    from codex_replay.plugin.user_fixtures.judge import judge
 
     session = _codex_backend_process.session(readable_name(request.node.name))
     backend = CodexBackend(session)
@@ -77,7 +76,7 @@ def codex_backend(request: pytest.FixtureRequest, _codex_backend_process: Backen
     yield backend
     try:
         failed_itself = request.session.testsfailed != failed
-        judge(request.node, failed_itself, "codex_backend", backend.headline, backend.complaints, lambda: backend.notes)
+        _judge(request.node, failed_itself, "codex_backend", backend.headline, backend.complaints, lambda: backend.notes)
     finally:
         backend.close()
 
@@ -99,3 +98,40 @@ def codex_snapshot(request: pytest.FixtureRequest) -> Any:
     except ImportError as error:
         raise pytest.UsageError(str(error)) from None
     return request.getfixturevalue("snapshot").use_extension(ConversationSnapshot)
+
+
+def _judge(
+    item: pytest.Item,
+    failed: bool,
+    fixture: str,
+    headline: str,
+    complaints: Sequence[str],
+    notes: Callable[[], list[str]] = list,
+) -> None:
+    """Fail a test that passed so far, but whose client did not follow the script or the recording.
+
+    `complaints` are the differences that fail the test; `notes` returns the differences that do not fail the test. If the
+    test has `failed` already, add complaints and notes to its report, in a section named after the fixture, below the
+    captured output. A complaint that is already part of the test's error is not repeated.
+    """
+    __tracebackhide__ = True
+    raised = getattr(sys, "last_value", None)  # also of a test that was expected to fail
+    failed = failed or raised is not None
+    if not failed and not complaints:
+        return
+    untold = [line for line in complaints if _sentence(line) not in str(raised)] if failed else []
+    if section := _first(untold) + _first([f"note: {note}" for note in notes()]):
+        item.add_report_section("teardown", fixture, "\n".join(section))
+    if not failed:
+        report = "\n    ".join(_first(complaints))
+        pytest.fail(f"{headline}:\n    {report}", pytrace=False)
+
+
+def _sentence(complaint: str) -> str:
+    """Return a complaint without the request line before it and the number of retries behind it."""
+    method, _, rest = complaint.partition(" /")
+    return rest.partition(": ")[2].partition(" (")[0] if method.isupper() else complaint
+
+
+def _first(lines: Sequence[str], most: int = 5) -> list[str]:
+    return [*lines[:most], *([f"... and {len(lines) - most} more"] if len(lines) > most else [])]

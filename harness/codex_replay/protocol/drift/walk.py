@@ -8,9 +8,9 @@ causes no finding.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from codex_replay.protocol.drift.answers import answers_of
 from codex_replay.protocol.drift.findings import Kind, Place
 from codex_replay.protocol.drift.rules import Sender
 from codex_replay.protocol.drift.shapes.change import Change, Here, Path, Placed
@@ -20,6 +20,9 @@ from codex_replay.protocol.drift.shapes.read import Reader, Readers
 from codex_replay.protocol.drift.shapes.same import Same
 from codex_replay.protocol.schema.bundle import DIRECTIONS, EVENT_PREFIX, UNIONS, Bundle, Direction, Schema
 
+#: The share of common words from which a type counts as the response of a method.
+ALIKE = 0.4
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+")
 _ENVELOPE = ("JSONRPCRequest", "JSONRPCNotification", "JSONRPCResponse", "JSONRPCError")
 #: One root: the sender, the path and the methods of a type.
 Root = tuple[Sender, Kind, str, Path]
@@ -181,3 +184,39 @@ def _envelope(walk: Walk) -> None:
         if one is not None and other is not None:
             walk.roots("client", "envelope", name, (), one, other)
             walk.roots("server", "envelope", name, (), one, other)
+
+
+def _name_parts(name: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(name)}
+
+
+def answers(bundle: Bundle, direction: Direction) -> dict[str, str]:
+    """Return the response type of each request: by the names in the bundle, otherwise by the words that the two names share.
+
+    For example, the answer to ``account/usage/read`` is ``GetAccountTokenUsageResponse``: no other unused type has the
+    words account and usage.
+    """
+    found = {method: name for method in bundle.methods(direction) if (name := bundle.result_type(direction, method))}
+    missing = [method for method in bundle.methods(direction) if method not in found]
+    if missing:
+        taken = {bundle.result_type(each, method) for each in DIRECTIONS for method in bundle.methods(each)} | {"JSONRPCResponse"}
+        free = [name for name in bundle.type_names() if name.endswith("Response") and name not in taken]
+        ranked = sorted((-_similarity(method, name), method, name) for method in missing for name in free)
+        for unlike, method, name in ranked:
+            if -unlike >= ALIKE and method not in found and name not in found.values():
+                found[method] = name
+    return found
+
+
+def _similarity(method: str, name: str) -> float:
+    one, other = _name_parts(method), _name_parts(name.removesuffix("Response"))
+    return len(one & other) / len(one | other)
+
+
+def answers_of(bundle: Bundle, direction: Direction, methods: list[str]) -> dict[str, str]:
+    """Return the response type of each method in `methods`.
+
+    Methods of the bundle that are not in `methods` only help to guess a type.
+    """
+    found = {method: name for method in methods if (name := bundle.result_type(direction, method))}
+    return found if len(found) == len(methods) else answers(bundle, direction)
