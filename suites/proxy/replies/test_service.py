@@ -264,20 +264,6 @@ def test_the_model_of_each_request(proxy: Proxy, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-@pytest.mark.spec("workdir-reaches-model", "PAY-10")
-def test_the_folder_of_commands(proxy: Proxy, endpoint: str) -> None:
-    """The commands of the model run in the folder PROXY_CODEX_WORKDIR, which Codex names in its request to the model."""
-    folder = "/tmp/heron-work"
-    proxy.post(endpoint, env={"PROXY_CODEX_WORKDIR": folder})
-    for number, body in enumerate(model_bodies(proxy), 1):
-        if not any(folder in text for _, text in strings(body)):
-            raise AssertionError(
-                f"PROXY_CODEX_WORKDIR is {folder}, but Codex names another folder to the model: send the value as `cwd` of "
-                f"thread/start, turn/start or newConversation.\n{shown(body, number)}"
-            )
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.spec(
     "json-object-reaches-model", source="OpenAI API reference", says='response_format: {"type": "json_object"} enables JSON mode'
 )

@@ -15,7 +15,7 @@ from codex_replay.reference.proxy.asking.normalise import Asked
 from codex_replay.reference.proxy.errors import ProxyError, bad_request
 from codex_replay.reference.proxy.settings import Settings
 from codex_replay.reference.proxy.wire.app_server import AppServer
-from tests.strength.proxy_variants.patching import PATCHES, after, put, variant
+from tests.strength.proxy_variants.patching import PATCHES, after, variant
 from tests.strength.proxy_variants.wrong_answers import in_events, in_values, in_whole
 
 
@@ -223,11 +223,6 @@ def a_previous_response_keeps_its_model() -> None:
 @variant
 def every_model_is_the_default() -> None:
     _each(lambda asked: asked._replace(model=asked.model._replace(effective="gpt-5.2")))
-
-
-@variant
-def workdir_ignored_that_works() -> None:
-    put("thread/start", cwd="/tmp")
 
 
 @variant
