@@ -1,7 +1,4 @@
-"""The option `--codex`.
-
-The option `--codex V`: the Codex version whose tables are used if the version of the recording has no tables.
-"""
+"""The option `--codex V`: the Codex version whose tables are used if the version of the recording has no tables."""
 
 from __future__ import annotations
 

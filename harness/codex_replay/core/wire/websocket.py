@@ -380,9 +380,11 @@ class Encoder:
         """
         used: list[Any] = [self.deflate] if compressed and self.deflate is not None else []
         opcode = _OPCODES[kind]
+        if not fragments:
+            return Frame(opcode, data).serialize(mask=self._masked, extensions=used)
         out, at = [], 0
-        for number, size in enumerate(fragments or (len(data),)):
-            last = number >= len(fragments) - 1
+        for number, size in enumerate(fragments):
+            last = number == len(fragments) - 1
             piece = data[at:] if last else data[at : at + size]
             at += size
             out.append(Frame(opcode if not number else Opcode.CONT, piece, last).serialize(mask=self._masked, extensions=used))

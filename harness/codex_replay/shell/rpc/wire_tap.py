@@ -7,10 +7,10 @@ PIECE, the client gets the output line by line. Each line is written to LEDGER b
 becomes `{"got": "..."}`, and a line of the server becomes `{"said": "..."}`. The first line of a run is `{"run": N, "pid":
 ..., "argv": [...]}`. In all other lines of the run, `"of"` is the process id in the first line. With --timed, each line has
 `"t"` instead: the time in seconds of the monotonic clock, which all processes of a machine share, so that a test can put the
-lines of several app-servers and the client's requests on one timeline. The ledger is not redacted,
-so it must be in the test's own folder, where all credentials are fictitious. The tap uses the recorder of
-`codex_replay.shell.rpc.recorder`, which passes bytes, end of file, signals and exit status unchanged. The module imports as
-little as possible, because a suite starts a hundred taps.
+lines of several app-servers and the client's requests on one timeline. The ledger is not redacted, so it must be in the
+test's own folder, where all credentials are fictitious. The tap uses the recorder of `codex_replay.shell.rpc.recorder`, which
+passes bytes, end of file, signals and exit status unchanged. The module imports as little as possible, because a suite starts
+a hundred taps.
 """
 
 from __future__ import annotations
