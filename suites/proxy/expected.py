@@ -79,7 +79,7 @@ def tool(
 MANY: list[tuple[str, str, Any]] = [
     ("getFileTree", "List files", TREE),
     ("saveNote", "Save it", NOTE),
-    *((f"tool{number}", f"Tool {number}", NOTE) for number in range(126)),
+    *((f"tool-{number}", f"Tool {number}", NOTE) for number in range(126)),
 ]
 
 

@@ -199,7 +199,8 @@ def test_a_schema_reaches_the_model(proxy: Proxy, endpoint: str) -> None:
 @pytest.mark.spec("tools-reach-model", "REAL-46", "REAL-47")
 def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
     """The model gets the tools with name, description and parameters, as tools of the request or in the instructions."""
-    second = tool(endpoint, "saveNote", NOTE, description="Saves lanterns.")
+    # OpenAI once allowed 1,024 characters in a description, so that no proxy has a reason to cut this one.
+    second = tool(endpoint, "saveNote", NOTE, description="Saves lanterns. " + "One by one. " * 80 + "Lights them.")
     tools = [tool(endpoint, "getFileTree", description="Lists herons."), second, *many_tools(endpoint)[2:]]
     proxy.post(endpoint, {"tools": tools})
     for body in model_bodies(proxy):
@@ -216,7 +217,8 @@ def test_declared_tools_reach_the_model(proxy: Proxy, endpoint: str) -> None:
             ("saveNote", "the name of the second tool"),
             ("title", "the schema of the parameters of the second tool"),
             ("Saves lanterns.", "the description of the second tool"),
-            ("tool125", f"the last of the {len(tools)} tools"),
+            ("Lights them.", "the end of the description of the second tool, which has 988 characters,"),
+            ("tool-125", f"the last of the {len(tools)} tools"),
         ):
             escaped = json.dumps(word)[1:-1].replace("\\", "\\\\")  # in a JSON text inside a text
             assert word in message or escaped in message, (

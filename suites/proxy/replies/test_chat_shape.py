@@ -118,9 +118,12 @@ def test_usage_of_a_stream(proxy: Proxy) -> None:
 
 @pytest.mark.spec("chat-stream-no-usage", source="OpenAI API reference, Chat Completions", says="stream_options.include_usage")
 def test_no_usage_of_a_stream(proxy: Proxy) -> None:
-    """Without include_usage, every chunk has a choice."""
+    """Without include_usage, or with include_usage: false, every chunk has a choice."""
     bare = [event.data for event in chunks(proxy)[:-1] if not event.value["choices"]]
     must_be("The chunks without a choice, of which a request without include_usage gets none,", bare, [])
+    done, _ = with_optional(proxy, lambda **more: proxy.chat({"stream": True, **more}), stream_options={"include_usage": False})
+    bare = [event.data for event in done.events if isinstance(event.value, dict) and not event.value["choices"]]
+    must_be("The chunks without a choice, of which a request with include_usage: false gets none,", bare, [])
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

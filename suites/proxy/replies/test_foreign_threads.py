@@ -333,6 +333,7 @@ BESIDES: dict[str, tuple[str, dict[str, Any]]] = {
     "the summary of the reasoning": ("Dormouse", of_item("item/reasoning/summaryTextDelta", summaryIndex=0, delta="Dormouse ")),
     "the progress of an MCP tool": ("Echidna", of_item("item/mcpToolCall/progress", message="Echidna ")),
     "the prompt": ("Ferret", of_item("item/completed", item=SAID)),
+    "an item of a later version": ("Heron", of_item("item/completed", item={"type": "later", "id": "l", "text": "Heron "})),
     "a diff": ("Gibbon", of_item("turn/diff/updated", diff="Gibbon ")),
 }
 

@@ -300,12 +300,14 @@ def test_a_long_answer_holds_up_no_other_client(proxy: Proxy, endpoint: str) -> 
     says="A list of messages comprising the conversation so far",
 )
 def test_system_texts_come_once(proxy: Proxy, endpoint: str) -> None:
-    """Two system texts (and `instructions`) reach the model in order and once each, because a repeated text costs tokens."""
+    """A system text at the start, one between the messages, and `instructions` reach the model in order and once each."""
     texts = ["Answer as a pirate would.", "Never name a ship."]
-    messages = [*({"role": "system", "content": text} for text in texts), {"role": "user", "content": proxy.prompt()}]
+    messages = [{"role": "system", "content": texts[0]}, {"role": "user", "content": "Hello there."}]
+    messages += [{"role": "assistant", "content": "Hi."}, {"role": "system", "content": texts[1]}]
+    messages.append({"role": "user", "content": proxy.prompt()})
     name, more = ("messages", {}) if endpoint == "chat" else ("input", {"instructions": "Speak in rhymes of herrings."})
     proxy.post(endpoint, {name: messages, **more}, env={"PROXY_IGNORE_CLIENT_SYSTEM_PROMPT": "false"})
-    must_reach_once(proxy, *((f"{name}[{number}] (role system)", text) for number, text in enumerate(texts)))
+    must_reach_once(proxy, (f"{name}[0] (role system)", texts[0]), (f"{name}[3] (role system)", texts[1]))
     must_reach_once(proxy, *more.items())
 
 

@@ -93,3 +93,20 @@ def test_the_reasoning_of_an_earlier_answer(proxy: Proxy) -> None:
     done = proxy.responses({"input": messages}, ok=False)
     must_be_answered(done, 200, "with a reasoning item, which an earlier answer may have had,")
     must_reach(proxy, ("input[0]", "Where is the heron?"), ("input[2].content[0]", "It flew to the quay."))
+
+
+@BOTH
+@pytest.mark.spec("half-an-emoji", source="RFC 8259, 8.2", says="unpredictable: a JSON text with an unpaired surrogate")
+def test_half_an_emoji(proxy: Proxy, endpoint: str) -> None:
+    """The proxy serves or refuses a prompt that a client has cut in the middle of an emoji: Codex drops a line with a half."""
+    data = json.dumps({"model": "gpt-5.2", **asking(endpoint, proxy.prompt("Fine \ud83d"))}).encode()
+    try:
+        done = proxy.ask("POST", PATHS[endpoint], data, headers={"Content-Type": "application/json"})
+    except SubjectFailure as why:
+        raise AssertionError(
+            "The prompt ends with half an emoji (\\ud83d). Codex cannot read a line of JSON with it, and does not answer such a "
+            f"line: send U+FFFD instead, or refuse the request with status 400. {why}"
+        ) from None
+    if done.status != 400:
+        must_be_answered(done, 200, "with half an emoji (\\ud83d) in its prompt, or refused with 400,")
+        must_say(done, "Hi.")

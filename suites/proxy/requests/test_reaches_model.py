@@ -288,7 +288,7 @@ def test_the_text_before_an_earlier_call(proxy: Proxy, endpoint: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("order", ["as-called", "the-last-first"])
+@pytest.mark.parametrize("order", ["as-called", "the-last-first", "no-user-after-them"])
 @pytest.mark.spec(
     "tool-outputs-paired",
     "HAND-40",
@@ -296,9 +296,16 @@ def test_the_text_before_an_earlier_call(proxy: Proxy, endpoint: str) -> None:
     says="tool_call_id: Tool call that this message is responding to",
 )
 def test_the_outputs_of_two_calls(proxy: Proxy, endpoint: str, order: str) -> None:
-    """Each output reaches the model with the id of its own call, whatever the order of the outputs is."""
-    outputs = [NORTH, SOUTH] if order == "as-called" else [SOUTH, NORTH]
-    ask(proxy, endpoint, history(endpoint, [NORTH, SOUTH], outputs), tools=[tool(endpoint)])
+    """Each output reaches the model with the id of its own call, in any order, also if no message of the user follows them."""
+    outputs = [SOUTH, NORTH] if order == "the-last-first" else [NORTH, SOUTH]
+    messages = history(endpoint, [NORTH, SOUTH], outputs)
+    if order == "no-user-after-them":  # so does each client that runs a tool and wants to know what the model makes of it
+        name, output = ("messages", "content") if endpoint == "chat" else ("input", "output")
+        messages[0]["content"], messages[-1][output] = proxy.prompt("Look around."), proxy.prompt(SOUTH.output)
+        body = {name: messages, "tools": [tool(endpoint)]}
+        must_be_served_with_calls(proxy, lambda: proxy.post(endpoint, body, env=KEPT))
+    else:
+        ask(proxy, endpoint, messages, tools=[tool(endpoint)])
     must_reach(proxy, (place(endpoint, 0)[1], NORTH.path), (place(endpoint, 1)[1], SOUTH.path))
     must_be_paired(proxy, NORTH, SOUTH)
 
@@ -326,14 +333,14 @@ DOT = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADEl
 @BOTH
 @pytest.mark.spec("image-reaches-model", "HAND-40", source=MESSAGES, says="image_url; input_image")
 def test_two_images(proxy: Proxy, endpoint: str) -> None:
-    """Two images, each after a text, reach the model as images with their data; texts and images keep their order."""
+    """An image between texts, and one that is a whole message, reach the model as images; texts and images keep their order."""
     images = [
         {"type": "image_url", "image_url": {"url": url}} if endpoint == "chat" else {"type": "input_image", "image_url": url}
         for url in (PIXEL, DOT)
     ]
-    content = [part(endpoint, "What is on this picture?"), images[0], part(endpoint, "Look at its corner."), images[1]]
-    ask(proxy, endpoint, [{"role": "user", "content": content}])
-    wheres = [f"{path(endpoint, 0)}.content[{number}]" for number in range(4)]
+    content = [part(endpoint, "What is on this picture?"), images[0], part(endpoint, "Look at its corner.")]
+    ask(proxy, endpoint, [{"role": "user", "content": content}, {"role": "user", "content": [images[1]]}])
+    wheres = [*(f"{path(endpoint, 0)}.content[{number}]" for number in range(3)), f"{path(endpoint, 1)}.content[0]"]
     must_reach(proxy, (wheres[0], "this picture?"), (wheres[2], "its corner."))
     for at, url in ((1, PIXEL), (3, DOT)):
         must_reach_as_image(proxy, url, f"{wheres[at]} (an image) of the client's request")

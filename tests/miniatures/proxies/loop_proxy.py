@@ -61,7 +61,8 @@ class AppServer:
 
     def write(self, frame):
         try:
-            self.child.stdin.write(json.dumps({"jsonrpc": "2.0", **frame}).encode() + b"\n")
+            line = json.dumps({"jsonrpc": "2.0", **frame}, ensure_ascii=False)
+            self.child.stdin.write(line.encode(errors="replace") + b"\n")  # Codex drops a line with half a surrogate pair
         except OSError:
             raise Refused(502, "The app-server has ended.") from None
 

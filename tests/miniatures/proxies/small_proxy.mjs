@@ -51,6 +51,7 @@ createInterface({ input: child.stdout, crlfDelay: Infinity }).on('line', (line) 
 })
 
 const ready = call('initialize', { clientInfo: { name: 'small-proxy', version: '1' } })
+ready.then(() => child.stdin.write(JSON.stringify({ jsonrpc: '2.0', method: 'initialized' }) + '\n'), () => {})
 
 async function converse(opening, turn, message) {
   if (defects.has('ids-again')) lastId = 10

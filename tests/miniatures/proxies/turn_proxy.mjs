@@ -58,7 +58,9 @@ class AppServer {
   }
 
   write(frame) {
-    if (!this.dead) this.child.stdin.write(JSON.stringify({ jsonrpc: '2.0', ...frame }) + '\n')
+    // Codex drops a line with half a surrogate pair.
+    const whole = (_, value) => (typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : value)
+    if (!this.dead) this.child.stdin.write(JSON.stringify({ jsonrpc: '2.0', ...frame }, whole) + '\n')
   }
 
   call(method, params, onResult) {

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from codex_replay.reference.proxy import app
+from codex_replay.reference.proxy import app, exchange
 from codex_replay.reference.proxy.answering import responses
 from codex_replay.reference.proxy.answering.chat import ChatAnswer
 from codex_replay.reference.proxy.answering.responses import ResponsesAnswer
@@ -14,9 +14,13 @@ from codex_replay.reference.proxy.asking import normalise
 from codex_replay.reference.proxy.asking.normalise import Asked
 from codex_replay.reference.proxy.errors import ProxyError, bad_request
 from codex_replay.reference.proxy.settings import Settings
-from codex_replay.reference.proxy.wire.app_server import AppServer
+from codex_replay.reference.proxy.wire import app_server
+from codex_replay.reference.proxy.wire.app_server import AppServer, Message
 from tests.strength.proxy_variants.patching import PATCHES, after, variant
 from tests.strength.proxy_variants.wrong_answers import in_events, in_values, in_whole
+from tests.strength.proxy_variants.wrong_threads import in_tools
+
+SYSTEM = ("system", "developer")
 
 
 @variant
@@ -257,6 +261,65 @@ def _each(change: Callable[[Asked], Asked]) -> None:
     """Change what is asked, on both endpoints."""
     after(app, "chat_request", lambda asked, *_: change(asked))
     after(app, "responses_request", lambda asked, *_: change(asked))
+
+
+@variant
+def messages_after_the_last_user_lost() -> None:
+    def cut(messages: Items) -> Items:
+        users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
+        return messages[: users[-1] + 1] if users else messages
+
+    _in_messages(cut)
+
+
+@variant
+def system_texts_between_messages_lost() -> None:
+    def cut(messages: Items) -> Items:
+        begun = next((at for at, message in enumerate(messages) if message.get("role") not in SYSTEM), 0)
+        return messages[:begun] + [message for message in messages[begun:] if message.get("role") not in SYSTEM]
+
+    _in_messages(cut)
+
+
+@variant
+def messages_without_a_text_lost() -> None:
+    def has_text(message: Any) -> bool:
+        parts = message.get("content")
+        return not isinstance(parts, list) or any("text" in part for part in parts)
+
+    _in_messages(lambda messages: [message for message in messages if has_text(message)])
+
+
+@variant
+def descriptions_of_tools_cut() -> None:
+    in_tools(lambda tools: [{**tool, "description": tool["description"][:500]} for tool in tools])
+
+
+@variant
+def hyphens_in_names_of_tools_replaced() -> None:
+    in_tools(lambda tools: [{**tool, "name": tool["name"].replace("-", "_")} for tool in tools])
+
+
+@variant
+def stream_options_mean_a_usage() -> None:
+    after(app, "chat_request", lambda asked, body, *_: asked._replace(include_usage=bool(body.get("stream_options"))))
+
+
+@variant
+def items_of_later_versions_are_failures() -> None:
+    old = exchange.read_event
+
+    def read(message: Message, v2: bool) -> Any:
+        if (message.params.get("item") or {}).get("type") == "later":
+            raise ProxyError(502, "The app-server sent an unknown item.")
+        return old(message, v2)
+
+    exchange.read_event = read
+
+
+@variant
+def halves_of_emoji_sent_to_the_app_server() -> None:
+    app_server.for_server = lambda value: json.dumps(value).encode() + b"\n"
 
 
 @variant
