@@ -55,14 +55,22 @@ def test_the_server_dies_between_turns(editor_client: EditorClient) -> None:
 
 @pytest.mark.spec("death-with-approval", "EDIT-40")
 def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> None:
-    """After the server died, the editor sends no decision about an old approval to the next server."""
-    editor = editor_client(server=[conversation(asks(0), {"gate": "die"}, {"exit": 1}), [*conversation(delta("Two.")), *more()]])
+    """After the server died, the editor sends no decision about an old approval to the next server.
+
+    The user decides about one old approval before the next prompt, and about another one during the next turn.
+    """
+    asked = conversation(asks(0), asks(1), {"gate": "die"}, {"exit": 1})
+    editor = editor_client(server=[asked, [*conversation(delta("Tw"), {"gate": "decided"}, delta("o.")), *more()]])
     editor.prompt("one")
-    approval = editor.wait("approval")
+    first, second = editor.wait("approval"), editor.wait("approval")
     editor.open_gate("die")
     assert editor.end().status == "failed"
-    editor.decide(approval, "accept")
-    assert editor.turn("two").text == "Two."
+    editor.decide(first, "accept")
+    editor.prompt("two")
+    editor.wait_shown("Tw")
+    editor.decide(second, "accept")
+    editor.open_gate("decided")
+    assert editor.end().text == "Two."
     settle(editor)
     assert editor.answers() == []
 
@@ -70,13 +78,17 @@ def test_the_server_dies_with_an_approval_open(editor_client: EditorClient) -> N
 @pytest.mark.parametrize("when", ["at once", "after initialize"])
 @pytest.mark.spec("death-at-start", "EDIT-39")
 def test_a_server_that_does_not_start(editor_client: EditorClient, when: str) -> None:
-    """If the server exits at its start, the editor reports an error, and the user can send another prompt."""
+    """If the server exits at its start, the editor reports an error, and the user can send another prompt.
+
+    The editor does not send the failed prompt later.
+    """
     broken: list[Step] = [{"exit": 2}] if when == "at once" else [{"expect": "initialize"}, {"exit": 2}]
     editor = editor_client(server=[broken, conversation(delta("Better."))])
     turn_ = editor.turn("one")
     assert turn_.status == "failed"
     assert turn_.errors.strip()
     assert editor.turn("two").text == "Better."
+    assert [message["params"]["input"][0]["text"] for message in editor.requests("turn/start")] == ["two"]
 
 
 @pytest.mark.spec("no-codex", "EDIT-39")

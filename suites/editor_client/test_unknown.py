@@ -67,6 +67,7 @@ def test_unknown_requests_are_refused(editor_client: EditorClient, method: str, 
     assert answer["id"] == number
     assert type(answer["id"]) is type(number)
     if "result" not in answer or not method.startswith("item/tool/"):
+        assert "error" in answer, f"The editor must refuse the unknown request {method} with an error, but answered {answer}"
         assert type(answer["error"]["code"]) is int
         assert isinstance(answer["error"]["message"], str)
         assert answer["error"]["message"].strip(), "the error has no message"

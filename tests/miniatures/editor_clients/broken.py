@@ -920,6 +920,30 @@ def final_error_ends() -> None:
     patch(Session, "on_error", error)
 
 
+@variant("lifecycle")
+def approvals_outlive_their_server() -> None:
+    """Sends a decision about an approval of a server that has ended to the next server."""
+
+    def disconnected(old: Any, self: Session, why: str) -> None:
+        asked = dict(self._asked)
+        old(self, why)
+        self._asked.update(asked)
+
+    patch(Session, "disconnected", disconnected)
+
+
+@variant("lifecycle")
+def failed_prompts_stay() -> None:
+    """Keeps the prompts that failed because the server ended, and sends them before the next one."""
+
+    def disconnected(old: Any, self: Session, why: str) -> None:
+        waiting = list(self._prompts)
+        old(self, why)
+        self._prompts += waiting
+
+    patch(Session, "disconnected", disconnected)
+
+
 @variant("shown")
 def refusals_are_lost() -> None:
     """Waits for ever when a request is answered with an error."""

@@ -76,6 +76,24 @@ def test_a_second_server_that_runs_is_not_blamed(tmp_path: Path) -> None:
     assert cause_of(tmp_path / "ledger", [START, STARTED, ENDED], *runs).startswith("The turn had ended")
 
 
+def test_an_approval_that_the_editor_decided_by_itself_is_the_cause(tmp_path: Path) -> None:
+    decided = [START, STARTED, ASKED, ("got", {"id": 0, "result": {"decision": "accept"}}), ENDED]
+    wire = wire_of(tmp_path / "ledger", decided)
+    assert wire.cause(approvals=0) == (
+        "The editor answered the server's request item/commandExecution/requestApproval without asking the user"
+    )
+    assert wire.cause(approvals=1).startswith("The turn had ended")  # it did ask, and the server asks no more
+    assert wire_of(tmp_path / "ledger", [START, STARTED, ASKED]).cause(approvals=0).startswith("The editor has not answered")
+
+
+def test_only_the_messages_of_the_last_server_are_the_cause(tmp_path: Path) -> None:
+    wire = wire_of(tmp_path / "ledger", [START, STARTED, ASKED])
+    with wire._ledger_path.open("a") as ledger:
+        for entry in ({"run": 1, "pid": os.getpid()}, {"got": json.dumps({"id": 1, "method": "turn/start"})}):
+            ledger.write(json.dumps(entry) + "\n")
+    assert wire.cause() == "The editor has started no turn; the last message that it sent was turn/start"
+
+
 @pytest.mark.parametrize(("version", "faults"), [("0.92.0", 1), ("0.169.0", 0), ("unknown", 1)])
 def test_the_version_of_the_app_server_decides_which_keys_are_known(version: str, faults: int, tmp_path: Path) -> None:
     """Codex 0.92.0 does not know `capabilities.optOutNotificationMethods`, and 0.169.0 does."""

@@ -184,7 +184,7 @@ class Editor(Wire):
             return None
 
         named = "".join(f" with {key} {value!r}" for key, value in fields.items())
-        report: dict[str, Any] = self._until(found, f"a report {kind!r}{named}")
+        report: dict[str, Any] = self._until(found, f"a report {kind!r}{named}", approval=kind == "approval")
         return report
 
     def end(self) -> Turn:
@@ -209,7 +209,7 @@ class Editor(Wire):
     def _text(self) -> str:
         return Turn("", self.reports[self._since :]).text
 
-    def _until(self, found: Any, what: str) -> Any:
+    def _until(self, found: Any, what: str, approval: bool = False) -> Any:
         __tracebackhide__ = True
         deadline = time.monotonic() + self.timeout
         with self._changed:
@@ -224,7 +224,8 @@ class Editor(Wire):
         if self._ended:
             raise SubjectFailure(self._early_end(f"The case was waiting for {what}"))
         self.timed_out = True
-        raise SubjectFailure(self.report_on(f"{self.cause()}: {what} did not come within {self.timeout:g} s"))
+        cause = self.cause(sum(report["report"] == "approval" for report in self.reports) if approval else None)
+        raise SubjectFailure(self.report_on(f"{cause}: {what} did not come within {self.timeout:g} s"))
 
     def _early_end(self, what: str) -> str:
         """Return the error text for an editor that ended too early: exit status, last line on stderr, and the description

@@ -98,9 +98,16 @@ class Wire:
                 self.timed_out = True
                 raise SubjectFailure(self.report_on(f"{progress(self.server_messages())}: {what[:1].lower()}{what[1:]}"))
 
-    def cause(self) -> str:
-        """Return the likely cause of a timeout, as the beginning of a sentence: the messages so far, and the server's end."""
-        message, sent = self.server_messages(), self._messages()
+    def cause(self, approvals: int | None = None) -> str:
+        """Return the likely cause of a timeout, as the beginning of a sentence: the messages so far, and the server's end.
+
+        Only the messages of the server that was started last count.
+
+        `approvals` is the number of approvals that the editor has reported to the user, if the case waits for one more.
+        """
+        entries = self.ledger()
+        entries = entries[max((at for at, entry in enumerate(entries) if "run" in entry), default=0) :]
+        message, sent = (_messages_in(entry[key] for entry in entries if key in entry) for key in ("said", "got"))
         state = turn_state(message)
         refused = [each for each in message if "error" in each and "method" not in each]
         if not refused and self.server_pids() and not self.running_servers():
@@ -112,6 +119,9 @@ class Wire:
             if number not in replied:
                 other = next((f" (id {number}; the id of its reply is {each})" for each in replied if each not in asked), "")
                 return f"The editor has not answered the server's request {method}{other}"
+        decided = [method for method in asked.values() if method.endswith("/requestApproval")]
+        if approvals is not None and approvals < len(decided):
+            return f"The editor answered the server's request {decided[approvals]} without asking the user"
         methods = {json.dumps(each.get("id")): each.get("method") for each in sent if "method" in each and "id" in each}
         if refused:
             method = methods.get(json.dumps(refused[-1].get("id")), "a request")
@@ -121,10 +131,6 @@ class Wire:
         if state == "no turn had started":
             return f"The editor has started no turn; the last message that it sent was {label(sent[-1])}"
         return f"{state[0].upper()}{state[1:]}; the last message of the server was {label(message[-1])}"
-
-    def _messages(self) -> list[dict[str, Any]]:
-        """Return the messages that the editor has written, without invalid lines."""
-        return _messages_in(self.lines())
 
     def answers(self) -> list[dict[str, Any]]:
         """The editor's answers to the server's requests, in order."""
