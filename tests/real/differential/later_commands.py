@@ -57,7 +57,8 @@ def _fed(lines: list[str], streams: dict[str, Any], ends: str, code: int) -> dic
         steps.append(_written(None, close=True))
     elif ends == "terminate":
         steps.append({"ask": f"{_EXEC}/terminate", "params": {"processId": _NAME}})
-    steps += [{"end": _NAME}, _written("late\n")]
+    # The real server answers the command first and removes its name later: an earlier input is "no longer running".
+    steps += [{"end": _NAME}, {"pause": 0.3}, _written("late\n")]
     return _scenario(steps, [{"inputs": inputs, "hang": True}])
 
 
