@@ -15,6 +15,8 @@ ASKS: dict[str, Any] = {"approvalPolicy": "untrusted", "sandbox": "danger-full-a
 FREE: dict[str, Any] = {"approvalPolicy": "never", "sandbox": "danger-full-access"}
 #: The reason why a recording shows only one of the two correct ways to interrupt a call that waits for an answer.
 ABANDONED = "The end of the call, as failed, may or may not still come before the abort."
+#: The model's silence, for a server that sends it the output of such a call before the turn ends.
+UNHEARD: dict[str, Any] = {"match": {"tool": ""}, "items": [{"type": "wait", "ms": 10_000}, "Too late."], "times": "always"}
 
 #: The reason why a recording shows one of many correct numbers.
 ESTIMATE = "after a cut the server estimates the tokens from the length of the remaining text, which contains directories"

@@ -16,6 +16,7 @@ from suites.app_server.turns import (
     ABANDONED,
     ASKS,
     FREE,
+    UNHEARD,
     another_thread,
     asked,
     asked_upstream,
@@ -121,7 +122,7 @@ def test_the_next_turn(app_server: AppServer) -> None:
 
 def test_a_pending_approval(app_server: AppServer) -> None:
     """An interrupt during an approval: the command does not run, and a later decision has no effect. (REAL-73)"""
-    script = [{"items": [shell_call("printf marker")]}, {"items": [text("Again", id="msg_2")]}]
+    script = [{"items": [shell_call("printf marker")]}, UNHEARD, {"items": [text("Again", id="msg_2")]}]
     server = app_server(script, racy=ABANDONED)
     thread = open_thread(server, **ASKS)
     start(server, thread)
@@ -195,7 +196,7 @@ def test_v1(app_server: AppServer) -> None:
 @V1
 def test_v1_a_pending_approval(app_server: AppServer) -> None:
     """v1: interruptConversation interrupts a turn that has an open approval. (REAL-73)"""
-    server = app_server([{"items": [shell_call("printf marker")]}], racy=ABANDONED)
+    server = app_server([{"items": [shell_call("printf marker")]}, UNHEARD], racy=ABANDONED)
     talk = conversation(server, **ASKS)
     send_words(server, talk)
     server.notification("thread/tokenUsage/updated")

@@ -24,7 +24,7 @@ from suites.app_server.expected import (
     text,
     turn_notification,
 )
-from suites.app_server.turns import items_of, last_words
+from suites.app_server.turns import UNHEARD, items_of, last_words
 
 REFUSED = "exec command rejected by user"
 
@@ -170,8 +170,9 @@ def test_decline(app_server: AppServer, decision: str) -> None:
 
 
 def test_cancel(app_server: AppServer) -> None:
-    """cancel: the item is `declined`, the turn is aborted and `interrupted`; the model gets no further request. (REAL-55)"""
-    server = app_server([{"items": [shell_call(MARKER)]}], racy="the abort may come before the end of the declined command")
+    """cancel: the item is `declined`, the turn is aborted and `interrupted`. (REAL-55)"""
+    script = [{"items": [shell_call(MARKER)]}, UNHEARD]
+    server = app_server(script, racy="the abort may come before the end of the declined command")
     thread = start_turn(server)
     server.reply(server.server_request("item/commandExecution/requestApproval"), {"decision": "cancel"})
     server.notification("turn/completed")

@@ -18,6 +18,7 @@ from suites.app_server.turns import (
     ABANDONED,
     ASKS,
     FREE,
+    UNHEARD,
     asked,
     asked_upstream,
     conversation,
@@ -119,7 +120,7 @@ def test_error_reply_hangs_the_turn(app_server: AppServer) -> None:
     """
     turns = [{"items": [shell_call(MARKER)]}, expects(app_server.by_version(UNDECIDED), "Then not.")]
     hangs = app_server.by_version(HANGS)
-    server = app_server(turns[:1], ends=None, racy=ABANDONED) if hangs else app_server(turns)
+    server = app_server([turns[0], UNHEARD], ends=None, racy=ABANDONED) if hangs else app_server(turns)
     thread = open_thread(server, **ASKS)
     start(server, thread)
     request = server.server_request(REQUEST)
@@ -253,7 +254,7 @@ def test_blocked_by_policy(app_server: AppServer) -> None:
 def test_v1_decision(app_server: AppServer, decision: str) -> None:
     """v1: abort ends the turn without the command; approved_for_session approves the next identical command. (REAL-58)"""
     aborts = decision == "abort"
-    server = app_server(TWICE[:1] if aborts else TWICE, racy=ABANDONED if aborts else "")
+    server = app_server([TWICE[0], UNHEARD] if aborts else TWICE, racy=ABANDONED if aborts else "")
     talk = conversation(server, **ASKS)
     send_words(server, talk)
     server.notification("thread/tokenUsage/updated")

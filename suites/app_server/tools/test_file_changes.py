@@ -16,6 +16,7 @@ from suites.app_server.dialect import DECLINED, PATCHES, V1, has_events, in_even
 from suites.app_server.expected import all_of, event, events, item_notification, text
 from suites.app_server.turns import (
     ABANDONED,
+    UNHEARD,
     asked,
     conversation,
     ended,
@@ -163,7 +164,7 @@ def test_decline(app_server: AppServer, decision: str) -> None:
 
 def test_cancel(app_server: AppServer) -> None:
     """cancel: the file change is declined, and the turn is interrupted. (REAL-55)"""
-    server = app_server([{"items": [patch(ADD)]}], racy=ABANDONED)
+    server = app_server([{"items": [patch(ADD)]}, UNHEARD], racy=ABANDONED)
     thread = open_thread(server, **ASKS, **server.by_version(PATCHES))
     start(server, thread)
     wait_usage(server)
@@ -237,7 +238,7 @@ def test_v1(app_server: AppServer, decision: str, status: list[list[str]]) -> No
     """
     script = [{"items": [patch(ADD)]}, {"items": [text("Done")]}]
     aborts = decision == "abort"
-    server = app_server(script[:1] if aborts else script, racy=ABANDONED if aborts else "")
+    server = app_server([script[0], UNHEARD] if aborts else script, racy=ABANDONED if aborts else "")
     talk = conversation(server, **ASKS)
     send_words(server, talk)
     server.notification("thread/tokenUsage/updated")

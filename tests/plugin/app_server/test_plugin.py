@@ -88,6 +88,18 @@ def test_the_exit_status_of_a_server_is_looked_at(suite: pytest.Pytester) -> Non
     assert "did not exit cleanly when its stdin ended. The server exited with status 7" in result.stdout.str()
 
 
+def test_only_a_racy_case_may_leave_a_turn_that_is_always_there(suite: pytest.Pytester) -> None:
+    spare = '[{"items": ["Unused."], "times": "always"}]'
+    starts = {"racy": f'{spare}, racy="either"', "racy_once": '["Unused."], racy="either"', "always": spare}
+    case = "def test_{}(app_server):\n    app_server({}).initialize()\n"
+    suite.makepyfile(test_it="".join(case.format(name, given) for name, given in starts.items()))
+    run(suite).assert_outcomes(passed=1, failed=2)
+    passed, once, always = report(suite)["cases"]
+    assert passed["outcome"] == "passed"
+    for failed in (once, always):
+        assert "The server never asked for these turns of the script: [0]" in failed["message"]
+
+
 def test_nothing_verified_is_not_green(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_it="import pytest\n@pytest.mark.skip(reason='later')\ndef test_hello(app_server): app_server()\n")
     result = run(suite)

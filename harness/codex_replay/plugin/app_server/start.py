@@ -78,10 +78,10 @@ class AppServer:
         invalid frames on purpose. `match` is how strictly the fake compares the client's frames with the cassette: "exact"
         or "method". `cut` is a number of characters: the cassette omits longer strings from very long lines of the client.
         `racy` is the reason why the real server has more than one correct behaviour. The cassette of a racy case shows only
-        one correct behaviour, so --record all does not replace an existing cassette. `ends` is the expected exit status of
-        the server. A negative `ends` is the signal that kills the server; None means that the harness must stop the server.
-        `refused` is True if the fake backend rejects the login of the server on purpose. `env` has additional environment
-        variables for the server.
+        one correct behaviour, so --record all does not replace an existing cassette. The server of a racy case need not use
+        a turn with `"times": "always"`. `ends` is the expected exit status of the server. A negative `ends` is the signal
+        that kills the server; None means that the harness must stop the server. `refused` is True if the fake backend rejects
+        the login of the server on purpose. `env` has additional environment variables for the server.
 
         The arguments `config`, `auth` and `prepare` are for a real server only. `config` is a text that is added to the
         server's config.toml. `auth` is "api_key", "chatgpt" or the whole content of auth.json. `prepare` is a function that
